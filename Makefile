@@ -1,0 +1,43 @@
+# One place for every habit: setup fix check test demo bench docs.
+# Uses uv where it is found, plain venv + pip otherwise. Nothing but Python needs to be installed.
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+UV := $(shell command -v uv 2>/dev/null)
+STAMP := $(VENV)/.penstock-installed
+
+.PHONY: setup fix check test demo bench docs
+
+setup: $(STAMP)
+
+$(STAMP): pyproject.toml
+ifneq ($(UV),)
+	test -x $(BIN)/python || $(UV) venv --quiet --python $(PYTHON) $(VENV)
+	$(UV) pip install --quiet --python $(BIN)/python -e '.[dev]'
+else
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev]'
+endif
+	@touch $(STAMP)
+
+fix: setup
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+check: setup
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/python -m pytest -q tests/test_architecture.py
+
+test: setup
+	$(BIN)/python -m pytest -q
+
+demo: setup
+	$(BIN)/penstock demo --folder demo-output
+
+bench: setup
+	$(BIN)/python -m benchmarks.packing
+
+docs: setup
+	$(BIN)/python docs/build.py

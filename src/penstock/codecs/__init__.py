@@ -1,0 +1,6 @@
+"""Decoders and encoders: bytes in, arrays out, and back. Each library stands behind one module here.
+
+headers   what kind of image some bytes are, how large, how turned, and whether they were cut short
+images    encoded image ↔ H×W×3 uint8 RGB
+resizing  the one filter with which Penstock changes sizes
+"""

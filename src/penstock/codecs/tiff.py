@@ -1,0 +1,68 @@
+"""The first directory of a TIFF or BigTIFF: size, depth, orientation, and where its pixels end."""
+
+from __future__ import annotations
+
+import struct
+from typing import NamedTuple
+
+_FORMATS = {1: "B", 3: "H", 4: "I", 16: "Q"}
+_WIDTH, _HEIGHT, _BITS, _STRIP_OFFSETS, _ORIENTATION, _CHANNELS, _STRIP_BYTES = 256, 257, 258, 273, 274, 277, 279
+_TILE_OFFSETS, _TILE_BYTES = 324, 325
+
+
+class Directory(NamedTuple):
+    width: int
+    height: int
+    bits: int
+    channels: int
+    orientation: int
+    end: int
+
+
+def first_directory(data: bytes | bytearray | memoryview) -> Directory:
+    """Raises struct.error where the file is cut short before the directory is."""
+    tags = _tags(data)
+    orientation = _one(tags, _ORIENTATION, 1)
+    return Directory(
+        width=_one(tags, _WIDTH, 0),
+        height=_one(tags, _HEIGHT, 0),
+        bits=max(8, _one(tags, _BITS, 8)),
+        channels=_one(tags, _CHANNELS, 1),
+        orientation=orientation if 1 <= orientation <= 8 else 1,
+        end=max(_end(tags, _STRIP_OFFSETS, _STRIP_BYTES), _end(tags, _TILE_OFFSETS, _TILE_BYTES)),
+    )
+
+
+def _one(tags: dict[int, tuple[int, ...]], tag: int, default: int) -> int:
+    values = tags.get(tag)
+    return values[0] if values else default
+
+
+def _end(tags: dict[int, tuple[int, ...]], offsets: int, lengths: int) -> int:
+    pairs = zip(tags.get(offsets, ()), tags.get(lengths, ()), strict=False)
+    return max((offset + length for offset, length in pairs), default=0)
+
+
+def _tags(data: bytes | bytearray | memoryview) -> dict[int, tuple[int, ...]]:
+    order = "<" if bytes(data[:2]) == b"II" else ">"
+    (version,) = struct.unpack_from(order + "H", data, 2)
+    big = version == 43
+    word = order + ("Q" if big else "I")
+    inline = 8 if big else 4
+    (start,) = struct.unpack_from(word, data, 8 if big else 4)
+    count_format = order + ("Q" if big else "H")
+    (count,) = struct.unpack_from(count_format, data, start)
+    first = start + struct.calcsize(count_format)
+    entry_bytes = 4 + 2 * inline
+    tags = {}
+    for entry in range(first, first + entry_bytes * count, entry_bytes):
+        tag, kind = struct.unpack_from(order + "HH", data, entry)
+        if kind not in _FORMATS:
+            continue
+        (length,) = struct.unpack_from(word, data, entry + 4)
+        layout = f"{order}{length}{_FORMATS[kind]}"
+        place = entry + 4 + inline
+        if struct.calcsize(layout) > inline:
+            (place,) = struct.unpack_from(word, data, place)
+        tags[tag] = struct.unpack_from(layout, data, place)
+    return tags

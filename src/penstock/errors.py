@@ -1,0 +1,124 @@
+"""Everything that Penstock raises on purpose.
+
+PenstockError                 exit  for
+├─ RecipeError  (ValueError)    2   an option is wrong: what it is, the legal values, the nearest match
+├─ DataError                    3   the user's files: a list of Problem(file, row, what, remedy)
+├─ PackError                    4   a pack is missing, damaged, or of another format version
+├─ HopError                     3   one sample failed on its way: which hop, which sample, which file
+└─ MissingExtra (ImportError)   2   the exact pip line to run
+
+Deep code raises the short reason; the hop or the verb adds sample and file once.
+"""
+
+from __future__ import annotations
+
+import difflib
+import importlib
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass
+from types import ModuleType
+from typing import Any
+
+SHOWN_PROBLEMS = 5
+
+
+class PenstockError(Exception):
+    """The root of the tree; `exit_code` is what the command line leaves with."""
+
+    exit_code = 70
+
+
+class RecipeError(PenstockError, ValueError):
+    """An option or recipe is wrong."""
+
+    exit_code = 2
+
+
+@dataclass(frozen=True, order=True)
+class Problem:
+    """One thing that is wrong with the user's files: where, what, and what to do about it.
+
+    `row` is the line of a text file as an editor counts it (the header is line 1), or the number of
+    the feature, record or frame in a file without lines; None when the whole file is meant.
+    """
+
+    file: str
+    row: int | None
+    what: str
+    remedy: str
+    warning: bool = False
+
+    def __str__(self) -> str:
+        where = self.file if self.row is None else f"{self.file} line {self.row}"
+        return f"{where}: {self.what}. {self.remedy}".rstrip(". ") + "."
+
+    def as_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+class DataError(PenstockError):
+    """The user's files have problems; all of them are in `problems`, the first five in the message."""
+
+    exit_code = 3
+
+    def __init__(self, problems: Iterable[Problem]) -> None:
+        self.problems: tuple[Problem, ...] = tuple(problems)
+        super().__init__(self._message())
+
+    def _message(self) -> str:
+        shown = [str(problem) for problem in self.problems[:SHOWN_PROBLEMS]]
+        hidden = len(self.problems) - len(shown)
+        if hidden:
+            shown.append(f"… and {hidden:,} more; penstock check --json lists all.")
+        return "\n".join(shown)
+
+    def __reduce__(self) -> tuple[type[DataError], tuple[tuple[Problem, ...]]]:
+        return type(self), (self.problems,)
+
+
+class PackError(PenstockError):
+    """A pack is missing, damaged, locked, or of another format version."""
+
+    exit_code = 4
+
+
+class HopError(PenstockError):
+    """One sample failed at one hop; the cause is chained."""
+
+    exit_code = 3
+
+    def __init__(self, hop: str, sample: str, reason: str, remedy: str = "") -> None:
+        self.hop, self.sample, self.reason, self.remedy = hop, sample, reason, remedy
+        super().__init__(f"{sample}: {hop} failed: {reason}.".replace("..", ".") + (f" {remedy}" if remedy else ""))
+
+    def __reduce__(self) -> tuple[type[HopError], tuple[str, str, str, str]]:
+        return type(self), (self.hop, self.sample, self.reason, self.remedy)
+
+
+class MissingExtra(PenstockError, ImportError):  # noqa: N818 - the name that users see says what is missing
+    """A library of an extra is not installed."""
+
+    exit_code = 2
+
+
+def require(module: str, extra: str, purpose: str) -> ModuleType:
+    """Import a library of an extra, or say the exact pip line that installs it."""
+    try:
+        return importlib.import_module(module)
+    except ModuleNotFoundError as error:
+        if error.name is None or not module.startswith(error.name.split(".")[0]):
+            raise
+        raise MissingExtra(f"{purpose} needs {module}. Run: pip install 'penstock[{extra}]'") from error
+
+
+def nearest(word: str, legal: Sequence[str]) -> str:
+    """Name the legal word that was probably meant, as the end of an error message."""
+    close = difflib.get_close_matches(word, legal, n=1)
+    return f" Did you mean {close[0]!r}?" if close else ""
+
+
+def one_of(name: str, value: str, legal: Sequence[str]) -> str:
+    """Check at the door that an option has one of its legal values."""
+    if value not in legal:
+        raise RecipeError(f"{name}={value!r} is not one of {', '.join(legal)}.{nearest(str(value), legal)}")
+    return value
