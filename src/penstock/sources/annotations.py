@@ -1,0 +1,94 @@
+"""Boxes of any format as one thing: every image once, with its boxes in pixels.
+
+    table, VOC, COCO, YOLO, layer ─► Rows (one per annotation) ─► AnnotatedImages (one per image)
+
+Boxes are continuous pixel coordinates of the upright image: (0, 0) is the outer corner of the first pixel and
+(width, height) that of the last. What a file says is kept as written; only YOLO's fractions, points and map
+coordinates are converted.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from penstock.errors import Problem
+from penstock.geometry import Boxes
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from penstock.sources.paths import PathLike
+
+
+@dataclass(frozen=True)
+class AnnotatedImages:
+    """Every image once, with its boxes: what all box formats become.
+
+    files     where each image is                    names   as written, or relative to its folder: the sample's key
+    sizes     n×2 width, height; 0 0 if unreadable   starts  n+1: boxes of image i are starts[i]:starts[i+1]
+    boxes     m×4 x1 y1 x2 y2, pixels                labels  m numbers into classes; −1 for a label that is a problem
+    rows      m line (or feature) numbers, and `tables` with `table_numbers` say of which annotation file
+    splits, groups   one text per image, or None where the annotations name none
+    """
+
+    files: tuple[Path, ...]
+    names: tuple[str, ...]
+    sizes: NDArray[np.int64]
+    starts: NDArray[np.int64]
+    boxes: Boxes
+    labels: NDArray[np.int64]
+    classes: tuple[str, ...]
+    problems: tuple[Problem, ...]
+    rows: NDArray[np.int64]
+    tables: tuple[str, ...]
+    table_numbers: NDArray[np.int64]
+    splits: tuple[str, ...] | None = None
+    groups: tuple[str, ...] | None = None
+
+    def __len__(self) -> int:
+        return len(self.files)
+
+    def boxes_of(self, image: int) -> Boxes:
+        """The boxes of one image, 0×4 for a negative."""
+        return self.boxes[self.starts[image] : self.starts[image + 1]]
+
+    def labels_of(self, image: int) -> NDArray[np.int64]:
+        """The class numbers of one image, one for each of its boxes."""
+        return self.labels[self.starts[image] : self.starts[image + 1]]
+
+    @property
+    def negatives(self) -> int:
+        """How many images have no boxes."""
+        return int(np.count_nonzero(np.diff(self.starts) == 0))
+
+
+def read_annotations(
+    annotations: Any,
+    *,
+    images: PathLike | None = None,
+    files: Sequence[PathLike] | None = None,
+    classes: PathLike | Sequence[str] | None = None,
+    point_buffer: float | None = None,
+    clip_boxes: bool = False,
+    allow_outside: bool = False,
+) -> AnnotatedImages:
+    """Read boxes of any format; problems of rows are in the result, only those of structure are raised.
+
+    `files` says which images exist: each appears in the result, and a row that names another is a problem.
+    """
+    from penstock.sources.assembly import annotated_images
+
+    return annotated_images(
+        annotations,
+        images=images,
+        files=files,
+        classes=classes,
+        point_buffer=point_buffer,
+        clip_boxes=clip_boxes,
+        allow_outside=allow_outside,
+    )
