@@ -1,0 +1,171 @@
+"""One raster: what its header says, its tiles one at a time, and its tiles in order with every strip decoded once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from penstock.codecs.headers import UnreadableImage, read_file_header, sniff
+from penstock.errors import DataError, Problem
+from penstock.geometry import TileGrid, Window
+from penstock.sources.raster_options import PixelOptions
+from penstock.sources.raster_pixels import PixelRules, TilePixels, UnusableRaster, decide_rules, percentile_range
+from penstock.sources.raster_windows import Handles, RowBand, columns_of, gdal, open_raster, read_sample, read_window
+
+# One row of 400 px tiles of a raster 20,000 px wide takes 24 MB as uint8 and 96 MB as float32.
+BAND_BYTES = 128 << 20
+
+# About a million pixels say where the percentiles of a raster lie.
+SAMPLE_PX = 1024
+
+
+@dataclass(frozen=True)
+class RasterFile:
+    """What must be known of a raster before it is cut; `transform` is a b c d e f from pixel corners to the map."""
+
+    path: Path
+    width: int
+    height: int
+    block_height: int
+    transform: tuple[float, ...]
+    crs: str
+    rules: PixelRules
+
+    def tile_transform(self, window: Window) -> tuple[float, ...]:
+        """From the pixel corners of a tile to the map."""
+        a, b, c, d, e, f = self.transform
+        return a, b, a * window.x + b * window.y + c, d, e, d * window.x + e * window.y + f
+
+
+def describe_raster(path: Path, options: PixelOptions) -> RasterFile:
+    """Read a raster's header (and, where percentiles are needed, a sample of it), or raise its problem."""
+    from rasterio.errors import RasterioError
+
+    try:
+        _check_whole(path)
+        with gdal(), open_raster(path) as dataset:
+            return _described(path, dataset, options)
+    except UnusableRaster as reason:
+        raise DataError([Problem(path.as_posix(), None, reason.what, reason.remedy)]) from reason
+    except (UnreadableImage, RasterioError, OSError) as error:
+        what = f"it cannot be read as a raster ({error.__cause__ or error})"
+        raise DataError([Problem(path.as_posix(), None, what, "Copy or export it again")]) from error
+
+
+def _check_whole(path: Path) -> None:
+    """Find what GDAL would only notice while reading: a missing end; and what it does not do: turn photos."""
+    with path.open("rb") as file:
+        start = file.read(16)
+    if not start:
+        raise UnreadableImage("the file is empty")
+    if not sniff(start):
+        return
+    turned = read_file_header(path).orientation
+    if turned != 1:
+        raise UnusableRaster(
+            f"its EXIF orientation is {turned}, and rasters are read as they are stored",
+            "Save it upright, or use Boxes or Images, which turn it",
+        )
+
+
+def _described(path: Path, dataset: Any, options: PixelOptions) -> RasterFile:
+    rules = decide_rules(dataset, options)
+    return RasterFile(
+        path=path,
+        width=dataset.width,
+        height=dataset.height,
+        block_height=max(height for height, _ in dataset.block_shapes),
+        transform=tuple(float(value) for value in dataset.transform[:6]),
+        crs=_crs_text(dataset.crs),
+        rules=replace(rules, value_range=_value_range(dataset, rules, options)),
+    )
+
+
+def _value_range(dataset: Any, rules: PixelRules, options: PixelOptions) -> tuple[float, float] | None:
+    scale = options.scale
+    if rules.palette is not None or (rules.dtype == "uint8" and not scale.always):
+        return None
+    if scale.values is not None:
+        return scale.values
+    return percentile_range(read_sample(dataset, rules, SAMPLE_PX), rules, scale.percentiles)
+
+
+def _crs_text(crs: Any) -> str:
+    """`EPSG:32611` where that says everything, WKT otherwise, empty where the raster is on no map."""
+    if not crs:
+        return ""
+    authority = crs.to_authority()
+    if authority and type(crs).from_authority(*authority) == crs:
+        return ":".join(authority)
+    return str(crs.to_wkt())
+
+
+def read_tile(handles: Handles, raster: RasterFile, window: Window) -> TilePixels:
+    """One tile, wherever it is."""
+    return read_window(handles, raster.path, raster.rules, window)
+
+
+def stream_tiles(
+    handles: Handles, raster: RasterFile, grid: TileGrid, numbers: NDArray[np.int64]
+) -> Iterator[TilePixels]:
+    """The tiles with these numbers (ascending), the same as `read_tile` gives them, one row of tiles at a time.
+
+    Where the rows around a tile are damaged, each tile is read by itself, so that only damaged ones fail.
+    """
+    rows, columns = np.divmod(numbers, len(grid.columns))
+    spans = _column_spans(raster, grid)
+    bands = [_row_band(handles, raster, grid, span) for span in spans] if len(spans) == 1 else None
+    for row in np.unique(rows):
+        here = columns[rows == row]
+        for at, span in enumerate(spans):
+            inside = here[(here >= span.start) & (here < span.stop)]
+            band = bands[at] if bands else _row_band(handles, raster, grid, span)
+            yield from _tiles_of_row(band, raster, grid, int(row), inside, span)
+
+
+def _tiles_of_row(
+    band: RowBand, raster: RasterFile, grid: TileGrid, row: int, columns: NDArray[np.int64], span: range
+) -> Iterator[TilePixels]:
+    if not len(columns):
+        return
+    try:
+        pixels = band.rows(grid.rows[row], grid.tile_height)
+    except DataError:
+        for column in columns:
+            yield read_tile(band.handles, raster, grid.window(row * len(grid.columns) + int(column)))
+        return
+    for column in columns:
+        x = grid.columns[column] - grid.columns[span.start]
+        yield columns_of(pixels, x, x + grid.tile_width)
+
+
+def _column_spans(raster: RasterFile, grid: TileGrid) -> list[range]:
+    """Neighbouring columns of tiles that fit into memory together: all of them, unless the raster is very wide."""
+    column_bytes = _pixel_bytes(raster) * grid.tile_height
+    limit = max(grid.tile_width, BAND_BYTES // column_bytes)
+    spans, first = [], 0
+    for column, x in enumerate(grid.columns):
+        if x + grid.tile_width - grid.columns[first] > limit:
+            spans.append(range(first, column))
+            first = column
+    return [*spans, range(first, len(grid.columns))]
+
+
+def _row_band(handles: Handles, raster: RasterFile, grid: TileGrid, span: range) -> RowBand:
+    x = grid.columns[span.start]
+    width = grid.columns[span.stop - 1] + grid.tile_width - x
+    # Whole blocks at a time, so that a tiled raster is decoded once too; where that is too much, row by row.
+    aligned = (grid.tile_height + raster.block_height) * width * _pixel_bytes(raster) <= BAND_BYTES
+    columns = Window(x, 0, width, raster.height)
+    return RowBand(handles, raster.path, raster.rules, columns, grid.tile_height, raster.block_height if aligned else 1)
+
+
+def _pixel_bytes(raster: RasterFile) -> int:
+    """Bytes of one pixel with all its bands, in memory."""
+    rules = raster.rules
+    return len(rules.read_bands) * np.dtype(rules.dtype).itemsize + rules.masked
