@@ -1,0 +1,113 @@
+"""Arrow columns as rows: numpy views onto the buffers of one record batch, made once, nothing copied.
+
+Each view gives the value of a row, and the bytes of a row as its checksum sees them.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+import xxhash
+from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+class ColumnView(Protocol):
+    def value(self, row: int) -> Any: ...
+    def content(self, row: int) -> bytes | memoryview: ...
+
+
+class FixedView:
+    """Numbers, vectors of a fixed length, raw pixels: every row has the same number of bytes."""
+
+    def __init__(self, values: NDArray[Any]) -> None:
+        self.values = values
+
+    def value(self, row: int) -> Any:
+        return self.values[row]
+
+    def content(self, row: int) -> bytes:
+        content: bytes = self.values[row].tobytes()
+        return content
+
+
+class BytesView:
+    """Strings and encoded images: offsets into one stretch of bytes."""
+
+    def __init__(self, offsets: NDArray[Any], data: memoryview, text: bool) -> None:
+        self.offsets, self.data, self.text = offsets, data, text
+
+    def content(self, row: int) -> memoryview:
+        return self.data[self.offsets[row] : self.offsets[row + 1]]
+
+    def value(self, row: int) -> str | memoryview:
+        return str(self.content(row), "utf-8") if self.text else self.content(row)
+
+
+class ListView:
+    """Lists of numbers, or of vectors of a fixed length (boxes)."""
+
+    def __init__(self, offsets: NDArray[Any], values: NDArray[Any]) -> None:
+        self.offsets, self.values = offsets, values
+
+    def value(self, row: int) -> NDArray[Any]:
+        return self.values[self.offsets[row] : self.offsets[row + 1]]
+
+    def content(self, row: int) -> bytes:
+        return self.value(row).tobytes()
+
+
+def view(column: pa.Array) -> ColumnView:
+    """The view that fits an Arrow array without nulls and without an offset of its own."""
+    import pyarrow as pa
+
+    kind = column.type
+    if pa.types.is_string(kind) or pa.types.is_large_binary(kind):
+        _, offsets, data = column.buffers()
+        width = np.int32 if pa.types.is_string(kind) else np.int64
+        return BytesView(_numbers(offsets, width, len(column) + 1), _memory(data), pa.types.is_string(kind))
+    if pa.types.is_list(kind) or pa.types.is_large_list(kind):
+        offsets = column.buffers()[1]
+        width = np.int32 if pa.types.is_list(kind) else np.int64
+        return ListView(_numbers(offsets, width, len(column) + 1), _fixed(column.values))
+    return FixedView(_fixed(column))
+
+
+def _fixed(column: pa.Array) -> NDArray[Any]:
+    import pyarrow as pa
+
+    kind = column.type
+    if pa.types.is_fixed_size_list(kind):
+        return _fixed(column.values).reshape(len(column), kind.list_size)
+    if pa.types.is_fixed_size_binary(kind):
+        return _numbers(column.buffers()[1], np.uint8, len(column) * kind.byte_width).reshape(len(column), -1)
+    return _numbers(column.buffers()[1], kind.to_pandas_dtype(), len(column))
+
+
+def _numbers(buffer: pa.Buffer | None, dtype: Any, count: int) -> NDArray[Any]:
+    if buffer is None or count == 0:
+        return np.zeros(count, dtype)
+    return np.frombuffer(buffer, dtype, count)
+
+
+def _memory(buffer: pa.Buffer | None) -> memoryview:
+    return memoryview(b"") if buffer is None else memoryview(buffer).cast("B")
+
+
+def batch_views(batch: pa.RecordBatch) -> dict[str, ColumnView]:
+    """The views of every column of a record batch, by name."""
+    return {name: view(batch.column(number)) for number, name in enumerate(batch.schema.names)}
+
+
+def row_checksum(views: dict[str, ColumnView], row: int) -> int:
+    """The checksum of one row: everything in it but the checksum itself."""
+    digest = xxhash.xxh3_64()
+    for name, column in views.items():
+        if name != "checksum":
+            content = column.content(row)
+            digest.update(len(content).to_bytes(8, "little"))
+            digest.update(content)
+    return digest.intdigest()

@@ -1,0 +1,130 @@
+"""pack.json: what a pack is and what it was made from. Nothing per sample, so that it stays small."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from penstock.errors import PackError
+from penstock.packing.layout import FORMAT_VERSION, MANIFEST_NAME
+from penstock.samples import Field, Schema
+
+
+@dataclass(frozen=True)
+class ShardEntry:
+    """One shard file: how many rows and bytes it has, and the checksum of the whole file."""
+
+    file: str
+    rows: int
+    bytes: int
+    checksum: str
+
+
+@dataclass(frozen=True)
+class Manifest:
+    """The content of pack.json."""
+
+    schema: Schema
+    samples: int
+    codec: str
+    splits: dict[str, int]
+    groups: int
+    shards: tuple[ShardEntry, ...]
+    index: ShardEntry
+    statistics: dict[str, Any]
+    options: dict[str, Any]
+    made_from: dict[str, Any]
+    skipped: tuple[dict[str, str], ...] = ()
+    notes: dict[str, Any] = field(default_factory=dict)
+
+    def as_dict(self) -> dict[str, Any]:
+        return {
+            "format": "penstock pack",
+            "format_version": FORMAT_VERSION,
+            "samples": self.samples,
+            "schema": [_field_as_dict(field) for field in self.schema.fields],
+            "classes": list(self.schema.classes),
+            "codec": self.codec,
+            "splits": self.splits,
+            "groups": self.groups,
+            "statistics": self.statistics,
+            "options": self.options,
+            "made_from": self.made_from,
+            "notes": self.notes,
+            "skipped_count": len(self.skipped),
+            "skipped": list(self.skipped),
+            "index": vars(self.index),
+            "shards": [vars(shard) for shard in self.shards],
+        }
+
+    def write(self, folder: Path) -> None:
+        text = json.dumps(self.as_dict(), indent=1, ensure_ascii=False) + "\n"
+        (folder / MANIFEST_NAME).write_text(text, encoding="utf-8")
+
+
+def read_manifest(folder: Path) -> Manifest:
+    """Read pack.json, or say why this is not a pack that can be read."""
+    path = folder / MANIFEST_NAME
+    values = _load(folder, path)
+    version = values.get("format_version")
+    if values.get("format") != "penstock pack" or not isinstance(version, int):
+        raise PackError(f"{path} does not describe a pack.")
+    if version > FORMAT_VERSION:
+        raise PackError(
+            f"{folder} has pack format {version}, and this version of Penstock reads up to {FORMAT_VERSION}. "
+            "Run: pip install --upgrade penstock"
+        )
+    try:
+        return _from_dict(values)
+    except (KeyError, TypeError) as error:
+        raise PackError(f"{path} is damaged: {error!r} is missing or of another kind. Pack the data again.") from error
+
+
+def _load(folder: Path, path: Path) -> dict[str, Any]:
+    try:
+        values = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise PackError(_not_there(folder)) from None
+    except NotADirectoryError:
+        raise PackError(f"{folder} is a file; a pack is a folder with {MANIFEST_NAME}.") from None
+    except (json.JSONDecodeError, UnicodeDecodeError) as error:
+        raise PackError(f"{path} is damaged: {error}. Pack the data again.") from error
+    if not isinstance(values, dict):
+        raise PackError(f"{path} does not describe a pack.")
+    return values
+
+
+def _not_there(folder: Path) -> str:
+    if not folder.exists():
+        partial = folder.with_name(folder.name + ".partial")
+        if partial.exists():
+            return f"{folder} is not finished: pack it again with --resume to go on where it stopped."
+        return f"{folder} does not exist."
+    return f"{folder} is not a pack: it has no {MANIFEST_NAME}. `penstock pack` makes one of raw files."
+
+
+def _field_as_dict(field: Field) -> dict[str, Any]:
+    return {"name": field.name, "kind": field.kind, "dtype": field.dtype, "shape": field.shape}
+
+
+def _from_dict(values: dict[str, Any]) -> Manifest:
+    fields = tuple(
+        Field(item["name"], item["kind"], item["dtype"], None if item["shape"] is None else tuple(item["shape"]))
+        for item in values["schema"]
+    )
+    return Manifest(
+        schema=Schema(fields, tuple(values["classes"])),
+        samples=values["samples"],
+        codec=values["codec"],
+        splits=values["splits"],
+        groups=values["groups"],
+        shards=tuple(ShardEntry(**item) for item in values["shards"]),
+        index=ShardEntry(**values["index"]),
+        statistics=values["statistics"],
+        options=values["options"],
+        made_from=values["made_from"],
+        skipped=tuple(values["skipped"]),
+        notes=values["notes"],
+    )

@@ -1,0 +1,130 @@
+"""What a user may choose when packing, checked once, at the door."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields
+from typing import Any
+
+from penstock.codecs.images import DEFAULT_QUALITY
+from penstock.errors import RecipeError, nearest, one_of
+from penstock.geometry import parse_size
+
+AUTO = "auto"
+CODECS = (AUTO, "jpeg", "png", "webp", "raw", "h264")
+DEFAULT_SPLIT = "train=0.8,val=0.2"
+
+# Options that change how fast a pack is written, never what is in it.
+RUNNING = ("workers", "executor")
+
+
+@dataclass(frozen=True)
+class PackOptions:
+    """How to pack.
+
+    codec           auto: bytes as they are; frames of videos as jpeg, other pixels as png
+    quality         of jpeg, webp and h264, 1 to 100
+    longest_side    shrink so that the longest side has this many pixels (never enlarges)
+    shortest_side   the same for the shortest side
+    size            WIDTHxHEIGHT, exactly, without keeping the proportions
+    split           auto: the source's own, else train=0.8,val=0.2 by group; or fractions; or one name for all
+    seed            decides which group goes where, and which images the statistics are taken from
+    validate        decode every image once while packing
+    on_bad_sample   raise, or skip: leave it out, count it, list it with its reason
+    shard_mb        shards are closed at this size
+    workers         auto: one per core
+    executor        thread, or process for sources whose own Python code holds the interpreter lock
+    """
+
+    codec: str = AUTO
+    quality: int = DEFAULT_QUALITY
+    longest_side: int | None = None
+    shortest_side: int | None = None
+    size: str | None = None
+    split: str = AUTO
+    seed: int = 0
+    validate: bool = False
+    on_bad_sample: str = "raise"
+    shard_mb: int = 128
+    workers: int | str = AUTO
+    executor: str = "thread"
+
+    def __post_init__(self) -> None:
+        one_of("codec", self.codec, CODECS)
+        one_of("on_bad_sample", self.on_bad_sample, ("raise", "skip"))
+        one_of("executor", self.executor, ("thread", "process"))
+        _between("quality", self.quality, 1, 100)
+        _between("shard_mb", self.shard_mb, 1, 2048)
+        self._check_sizes()
+        parse_split(self.split)
+        if self.workers != AUTO:
+            _between("workers", self.workers, 1, 1024)
+
+    def _check_sizes(self) -> None:
+        chosen = [name for name in ("longest_side", "shortest_side", "size") if getattr(self, name) is not None]
+        if len(chosen) > 1:
+            raise RecipeError(f"{' and '.join(chosen)} exclude each other; give one of them.")
+        for name in ("longest_side", "shortest_side"):
+            if getattr(self, name) is not None:
+                _between(name, getattr(self, name), 1, 65500)
+        if self.size is not None:
+            parse_size(self.size)
+
+    @property
+    def worker_count(self) -> int:
+        return usable_cores() if self.workers == AUTO else int(self.workers)
+
+    @property
+    def changes_pixels(self) -> bool:
+        return self.longest_side is not None or self.shortest_side is not None or self.size is not None
+
+    def content(self) -> dict[str, Any]:
+        """The options that decide what is in the pack; these are written into it."""
+        return {name: value for name, value in asdict(self).items() if name not in RUNNING}
+
+
+def make_options(given: Mapping[str, Any]) -> PackOptions:
+    """Options from keywords; an unknown one is an error that names the nearest."""
+    legal = [field.name for field in fields(PackOptions)]
+    for name in given:
+        if name not in legal:
+            raise RecipeError(f"pack has no option {name!r}.{nearest(name, legal)} Options: {', '.join(legal)}.")
+    return PackOptions(**given)
+
+
+def parse_split(text: str) -> dict[str, float]:
+    """`train=0.8,val=0.2` as fractions that add up to one; a single name takes everything; auto gives nothing."""
+    if text == AUTO:
+        return {}
+    if "=" not in text:
+        return {_split_name(text): 1.0}
+    fractions: dict[str, float] = {}
+    for piece in text.split(","):
+        name, _, number = piece.partition("=")
+        try:
+            fractions[_split_name(name)] = float(number)
+        except ValueError:
+            raise RecipeError(f"split {text!r}: {piece!r} is not NAME=FRACTION, such as train=0.8.") from None
+    total = sum(fractions.values())
+    if min(fractions.values()) < 0 or not abs(total - 1) < 1e-6:
+        raise RecipeError(f"split {text!r}: the fractions add up to {total:g} and must add up to 1.")
+    return fractions
+
+
+def _split_name(name: str) -> str:
+    if not name.strip().isidentifier():
+        raise RecipeError(f"{name!r} is not a name for a split; use letters, digits and _, such as train.")
+    return name.strip()
+
+
+def _between(name: str, value: Any, low: int, high: int) -> None:
+    if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
+        raise RecipeError(f"{name}={value!r} must be a whole number from {low} to {high}.")
+
+
+def usable_cores() -> int:
+    """The cores this process may use, which on shared machines are fewer than there are."""
+    if hasattr(os, "sched_getaffinity"):
+        return max(1, len(os.sched_getaffinity(0)))
+    return os.cpu_count() or 1

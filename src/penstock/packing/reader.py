@@ -1,0 +1,250 @@
+"""`open` and Pack: a pack as a Source. Reading a sample is a slice of mapped memory.
+
+index columns ──► shard, offset, length ──► memoryview of the bytes ──► decode
+             └──► shard, row            ──► labels, boxes, key, …   ──┘
+"""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from penstock.codecs.images import decode_image, decode_mask
+from penstock.errors import PackError, RecipeError, nearest
+from penstock.packing.columns import row_checksum
+from penstock.packing.index import open_index
+from penstock.packing.layout import shape_column
+from penstock.packing.manifest import Manifest, read_manifest
+from penstock.packing.mapping import MappedShard
+from penstock.packing.verifying import verify_pack
+from penstock.samples import Field, Raw, Sample, Schema, Subset, sample_at
+
+if TYPE_CHECKING:
+    import datasets
+    import pyarrow as pa
+
+# Decoded groups of pictures that each thread keeps: clips that follow one another share them.
+KEPT_GROUPS = 2
+
+
+def open(path: str | Path, *, verify: bool = False) -> Pack:  # noqa: A001 - the verb is `penstock.open`
+    """Open a pack. With `verify`, every sample's checksum is checked when it is read."""
+    return Pack(path, verify=verify)
+
+
+class Pack:
+    """A pack on disk as a Source: mapped, safe in threads, pickled as its path."""
+
+    def __init__(self, path: str | Path, *, verify: bool = False) -> None:
+        self.path = Path(path)
+        self.verify_on_read = verify
+        self.manifest: Manifest = read_manifest(self.path)
+        self._open()
+
+    def _open(self) -> None:
+        self.columns = open_index(self.path, self.manifest.samples)
+        self._shards: list[MappedShard | None] = [None] * len(self.manifest.shards)
+        # memoryviews give plain ints, in half the time of numpy scalars
+        self._shard = self.columns["shard"].data
+        self._row = self.columns["row"].data
+        self._offset = self.columns["offset"].data
+        self._length = self.columns["length"].data
+        self._groups = threading.local()
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"path": self.path, "verify": self.verify_on_read}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__init__(state["path"], verify=state["verify"])  # type: ignore[misc]
+
+    def __repr__(self) -> str:
+        return f"<Pack {self.path.name}: {len(self):,} samples, {len(self.classes)} classes>"
+
+    # What it is
+
+    @property
+    def schema(self) -> Schema:
+        return self.manifest.schema
+
+    @property
+    def classes(self) -> tuple[str, ...]:
+        return self.manifest.schema.classes
+
+    @property
+    def splits(self) -> dict[str, int]:
+        """How many samples each split has."""
+        return dict(self.manifest.splits)
+
+    @property
+    def statistics(self) -> dict[str, Any]:
+        """Channel mean and std of values 0 to 255, and which images they were taken from."""
+        return dict(self.manifest.statistics)
+
+    @property
+    def encoded_images(self) -> bool:
+        """Whether the bytes of a sample are those of an image file, so that packing it again may keep them."""
+        pixels = [field for field in self.schema.fields if field.kind in ("image", "mask")]
+        return len(pixels) == 1 and self.manifest.codec not in ("raw", "h264", "none")
+
+    def __len__(self) -> int:
+        return self.manifest.samples
+
+    # A sample
+
+    def __getitem__(self, index: int) -> Sample:
+        return sample_at(self, index)
+
+    def read(self, index: int) -> Raw:
+        """The bytes of a sample, as a view of the mapped shard."""
+        number = self._shard[index]
+        shard = self._shards[number] or self._map(number)
+        if self.verify_on_read:
+            self._check(shard, index)
+        start = self._offset[index]
+        return Raw(index, shard.data[start : start + self._length[index]])
+
+    def decode(self, raw: Raw) -> Sample:
+        """Every field of a sample; arrays of labels are views and read-only."""
+        sample = self.annotations(raw.index)
+        image = self.schema.image
+        if image is not None:
+            sample[image.name] = self._pixels(raw)
+        for field in self.schema.fields:
+            if field.kind in ("image", "mask") and field != image:
+                data = self._stored(raw.index, field.name)
+                sample[field.name] = decode_mask(data) if field.kind == "mask" else decode_image(data)
+        return sample
+
+    def annotations(self, index: int) -> Sample:
+        """Every field but the pixels, and where the sample comes from."""
+        number = self._shard[index]
+        shard = self._shards[number] or self._map(number)
+        views, row = shard.row(self._row[index])
+        sample = {name: views[name].value(row) for name in ("key", "group", "split", "origin")}
+        for field in self.schema.fields:
+            if field.kind not in ("image", "mask"):
+                shape = views[shape_column(field)].value(row) if shape_column(field) in views else None
+                sample[field.name] = _restored(field, views[field.name].value(row), shape)
+        return sample
+
+    def _map(self, number: int) -> MappedShard:
+        # Two threads may map the same shard at once; the later one wins and nothing is lost.
+        shard = MappedShard(self.path, self.manifest.shards[number])
+        self._shards[number] = shard
+        return shard
+
+    def _shard_of(self, index: int) -> MappedShard:
+        number = self._shard[index]
+        return self._shards[number] or self._map(number)
+
+    def _stored(self, index: int, name: str) -> Any:
+        return self._shard_of(index).value(name, self._row[index])
+
+    def _pixels(self, raw: Raw) -> NDArray[np.uint8]:
+        codec = self.manifest.codec
+        if codec == "raw":
+            height, width = int(self.columns["height"][raw.index]), int(self.columns["width"][raw.index])
+            return np.frombuffer(raw.data, np.uint8).reshape(height, width, 3)
+        if codec == "h264":
+            return self._frame(raw)
+        return decode_image(raw.data)
+
+    def _frame(self, raw: Raw) -> NDArray[np.uint8]:
+        """One frame out of its group of pictures; the last groups of this thread are kept."""
+        from penstock.codecs.video import decode_gop
+
+        position = int(self.columns["position"][raw.index])
+        first = raw.index - position
+        kept: dict[int, Any] = self._groups.__dict__.setdefault("kept", {})
+        if first not in kept:
+            while len(kept) >= KEPT_GROUPS:
+                del kept[next(iter(kept))]
+            kept[first] = decode_gop(raw.data)
+        frame: NDArray[np.uint8] = kept[first][position]
+        return frame
+
+    def _check(self, shard: MappedShard, index: int) -> None:
+        for row in {self._row[index], self._row[index] - int(self.columns["position"][index])}:
+            views, inner = shard.row(row)
+            if row_checksum(views, inner) != int(views["checksum"].value(inner)):
+                raise PackError(f"{shard.path} row {row} (sample {index}) is damaged: its checksum does not match.")
+
+    # Many samples
+
+    def split(self, name: str) -> Subset:
+        """The samples of one split, in order."""
+        names = list(self.manifest.splits)
+        if name not in names:
+            raise RecipeError(f"there is no split {name!r}; there are {', '.join(names)}.{nearest(name, names)}")
+        return Subset(self, np.flatnonzero(self.columns["split"] == names.index(name)))
+
+    def column(self, name: str) -> NDArray[Any]:
+        """One stored value for every sample: a field, or key, group (as a number), split, height, width."""
+        if name == "split":
+            return np.array(list(self.manifest.splits))[self.columns["split"]]
+        if name in ("group", "height", "width") or (name == "label" and "label" in self.schema):
+            return self.columns[name]
+        if name not in ("key", "origin"):
+            field = self.schema[name]
+            if field.kind in ("image", "mask", "boxes") or (field.kind == "array" and None in (field.shape or ())):
+                raise RecipeError(f"field {name!r} has another length in every sample; read it sample by sample.")
+        values = self.table([name]).column(0).to_pylist()
+        return np.array(values)
+
+    def table(self, names: list[str] | None = None) -> pa.Table:
+        """The shards as one pyarrow table over mapped memory."""
+        import pyarrow as pa
+
+        batches = [
+            batch.select(names) if names else batch
+            for number in range(len(self._shards))
+            for batch in (self._shards[number] or self._map(number)).batches()
+        ]
+        return pa.Table.from_batches(batches)
+
+    def raw_views(self) -> list[NDArray[np.uint8]]:
+        """For codec raw: the pixels of every record batch as one n×H×W×3 view, nothing copied."""
+        image = self.schema.image
+        if self.manifest.codec != "raw" or image is None:
+            raise RecipeError(f"raw_views needs a pack with codec raw; this one has {self.manifest.codec}.")
+        shape = (-1, int(self.columns["height"][0]), int(self.columns["width"][0]), 3)
+        column = self.table([image.name]).column(0)
+        return [np.frombuffer(chunk.buffers()[1], np.uint8).reshape(shape)[: len(chunk)] for chunk in column.chunks]
+
+    def to_hf(self) -> datasets.Dataset:
+        """The pack as a Hugging Face dataset over the same mapped files."""
+        from penstock.errors import require
+
+        library = require("datasets", "dev", "Handing a pack to Hugging Face")
+        table = library.table.InMemoryTable(self.table())
+        dataset = library.Dataset(table)
+        image = self.schema.image
+        if image is not None and self.manifest.codec not in ("raw", "h264"):
+            dataset = dataset.cast_column(image.name, library.Image())
+        return dataset
+
+    def verify(self) -> None:
+        """Check every file and every row; raises PackError that names what is damaged, by shard and row."""
+        verify_pack(self.path, self.manifest)
+
+
+def _restored(field: Field, value: Any, shape: Any) -> Any:
+    """A stored value in the type that the field promises."""
+    if field.kind == "text":
+        return value
+    if field.kind == "class":
+        return int(value)
+    if field.kind == "number":
+        return np.dtype(field.dtype or "float64").type(value)
+    if field.kind == "boxes":
+        return value
+    array = np.asarray(value)
+    if field.dtype and array.dtype != np.dtype(field.dtype):
+        array = array.astype(field.dtype)
+    if shape is not None:
+        return array.reshape(shape)
+    return array if field.shape is None else array.reshape(field.shape)

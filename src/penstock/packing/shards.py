@@ -1,0 +1,183 @@
+"""Rows → record batches → shard files. Where one ends follows from the rows alone."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import xxhash
+from numpy.typing import NDArray
+
+from penstock.codecs.images import encode_image
+from penstock.errors import PackError
+from penstock.packing.columns import batch_views, row_checksum
+from penstock.packing.layout import BATCH_BYTES, BATCH_BYTES_LIMIT, shape_column
+from penstock.packing.preparing import Row
+from penstock.samples import Field, Schema
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+# What a row takes beside its payload: texts, labels, offsets. An estimate, the same on every machine.
+ROW_OVERHEAD_BYTES = 256
+
+
+class ShardWriter:
+    """One shard file being written; it holds the rows of one record batch."""
+
+    def __init__(self, path: Path, schema: Schema, arrow_schema: pa.Schema) -> None:
+        import pyarrow as pa
+
+        self.path, self.schema, self.arrow_schema = path, schema, arrow_schema
+        self.bytes = 0
+        self.rows = 0
+        self._pending: list[tuple[Row, str]] = []
+        self._pending_bytes = 0
+        self._file = pa.OSFile(str(path), "wb")
+        self._writer = pa.ipc.new_file(self._file, arrow_schema)
+
+    def add(self, row: Row, split: str) -> None:
+        size = len(row.payload) + ROW_OVERHEAD_BYTES
+        if self._pending and self._pending_bytes + size > BATCH_BYTES_LIMIT:
+            self._flush()
+        self._pending.append((row, split))
+        self._pending_bytes += size
+        self.bytes += size
+        self.rows += 1
+        if self._pending_bytes >= BATCH_BYTES:
+            self._flush()
+
+    def _flush(self) -> None:
+        if self._pending:
+            self._writer.write_batch(record_batch(self._pending, self.schema, self.arrow_schema))
+            self._pending, self._pending_bytes = [], 0
+
+    def close(self) -> None:
+        self._flush()
+        self._writer.close()
+        self._file.close()
+
+    def abandon(self) -> None:
+        """Close the file after a failure; what is in it will be written again."""
+        self._pending = []
+        self._file.close()
+
+
+def record_batch(rows: list[tuple[Row, str]], schema: Schema, arrow_schema: pa.Schema) -> pa.RecordBatch:
+    """The rows as Arrow columns, each with the checksum of all its others."""
+    import pyarrow as pa
+
+    columns = _sample_columns(rows)
+    for field in schema.fields:
+        columns.update(_field_arrays(field, rows, schema, arrow_schema))
+    unsigned = pa.record_batch([columns[name] for name in arrow_schema.names], schema=arrow_schema)
+    views = batch_views(unsigned)
+    checksums = np.fromiter((row_checksum(views, number) for number in range(len(rows))), np.uint64, len(rows))
+    columns["checksum"] = pa.array(checksums)
+    return pa.record_batch([columns[name] for name in arrow_schema.names], schema=arrow_schema)
+
+
+def _sample_columns(rows: list[tuple[Row, str]]) -> dict[str, Any]:
+    import pyarrow as pa
+
+    keys = [str(row.values.get("key", "")) for row, _ in rows]
+    return {
+        "key": pa.array(keys, pa.string()),
+        "group": pa.array([str(row.values.get("group", key)) for (row, _), key in zip(rows, keys, strict=True)]),
+        "split": pa.array([split for _, split in rows], pa.string()),
+        "origin": pa.array([str(row.values.get("origin", "")) for row, _ in rows], pa.string()),
+        "height": pa.array([row.height for row, _ in rows], pa.int32()),
+        "width": pa.array([row.width for row, _ in rows], pa.int32()),
+        "checksum": pa.array(np.zeros(len(rows), np.uint64)),
+    }
+
+
+def _field_arrays(field: Field, rows: list[tuple[Row, str]], schema: Schema, arrow_schema: pa.Schema) -> dict[str, Any]:
+    import pyarrow as pa
+
+    kind = arrow_schema.field(field.name).type
+    if field == schema.image:
+        return {field.name: _payloads([row.payload for row, _ in rows], kind)}
+    values = [row.values[field.name] for row, _ in rows]
+    if field.kind in ("image", "mask"):
+        return {field.name: _payloads([encode_image(np.asarray(value), "png") for value in values], kind)}
+    if field.kind == "text":
+        return {field.name: pa.array([str(value) for value in values], pa.string())}
+    if field.kind in ("class", "number"):
+        return {field.name: _numbers(np.asarray(values), kind)}
+    if field.kind == "boxes":
+        return {field.name: _lists([np.asarray(value, np.float32).reshape(-1, 4) for value in values], kind)}
+    arrays = [_checked_array(field, value) for value in values]
+    if pa.types.is_fixed_size_list(kind):
+        flat = _numbers(np.concatenate([array.ravel() for array in arrays]), kind.value_type)
+        return {field.name: pa.FixedSizeListArray.from_arrays(flat, type=kind)}
+    columns = {field.name: _lists([array.ravel() for array in arrays], kind)}
+    if shape_column(field) in arrow_schema.names:
+        shapes = np.array([array.shape for array in arrays], np.int64)
+        shape_type = arrow_schema.field(shape_column(field)).type
+        columns[shape_column(field)] = pa.FixedSizeListArray.from_arrays(pa.array(shapes.ravel()), type=shape_type)
+    return columns
+
+
+def _numbers(values: NDArray[Any], kind: Any) -> Any:
+    import pyarrow as pa
+
+    return pa.array(values.astype(kind.to_pandas_dtype(), copy=False), kind)
+
+
+def _payloads(payloads: list[Any], kind: Any) -> Any:
+    """Bytes of all rows in one buffer."""
+    import pyarrow as pa
+
+    data = pa.py_buffer(b"".join(payloads))
+    if pa.types.is_fixed_size_binary(kind):
+        for payload in payloads:
+            if len(payload) != kind.byte_width:
+                raise PackError(
+                    f"codec raw needs one size for all images; one has {len(payload):,} bytes of pixels and the first "
+                    f"had {kind.byte_width:,}. Pass --size WIDTHxHEIGHT, or use another codec."
+                )
+        return pa.FixedSizeBinaryArray.from_buffers(kind, len(payloads), [None, data])
+    offsets = np.zeros(len(payloads) + 1, np.int64)
+    np.cumsum([len(payload) for payload in payloads], out=offsets[1:])
+    return pa.LargeBinaryArray.from_buffers(kind, len(payloads), [None, pa.py_buffer(offsets), data])
+
+
+def _lists(arrays: list[NDArray[Any]], kind: Any) -> Any:
+    """One list per row, of numbers or of vectors with a fixed length."""
+    import pyarrow as pa
+
+    large = pa.types.is_large_list(kind)
+    offsets = np.zeros(len(arrays) + 1, np.int64 if large else np.int32)
+    np.cumsum([len(array) for array in arrays], out=offsets[1:])
+    together = np.concatenate(arrays)
+    if pa.types.is_fixed_size_list(kind.value_type):
+        inner = _numbers(together.ravel(), kind.value_type.value_type)
+        values = pa.FixedSizeListArray.from_arrays(inner, type=kind.value_type)
+    else:
+        values = _numbers(together, kind.value_type)
+    maker = pa.LargeListArray if large else pa.ListArray
+    return maker.from_arrays(pa.array(offsets), values, type=kind)
+
+
+def _checked_array(field: Field, value: Any) -> NDArray[Any]:
+    array = np.asarray(value)
+    if field.shape is None:
+        return array.reshape(-1)
+    fits = array.ndim == len(field.shape) and all(
+        wanted is None or wanted == got for wanted, got in zip(field.shape, array.shape, strict=True)
+    )
+    if not fits:
+        raise PackError(f"field {field.name!r} has shape {array.shape} and the schema says {field.shape}.")
+    return array
+
+
+def file_checksum(path: Path) -> str:
+    """The checksum of a whole file, as the manifest holds it."""
+    import pyarrow as pa
+
+    if path.stat().st_size == 0:
+        return xxhash.xxh3_64_hexdigest(b"")
+    with pa.memory_map(str(path)) as mapped:
+        return xxhash.xxh3_64_hexdigest(memoryview(mapped.read_buffer()))

@@ -1,0 +1,135 @@
+"""Which sample goes to train, which to val: by whole groups, so that neighbours never leak across.
+
+Every way here ends: nothing is drawn again and again until it fits.
+
+    labels all alike within a group (photos)   each class is cut by the fractions, groups in seeded order
+    mixed labels within a group (videos)       rarest class first, to the split that lacks it most
+    one group only                             blocks in its own order, with a gap between them
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from penstock.seeds import name_bits
+
+# The samples between two blocks of one video: no clip of 11 frames at stride 2 reaches across.
+DEFAULT_GUARD = 24
+GAP = "gap"
+
+
+def assign_splits(
+    groups: Sequence[str],
+    counts: NDArray[np.int64],
+    label_counts: NDArray[np.int64],
+    fractions: Mapping[str, float],
+    seed: int,
+) -> NDArray[np.int16]:
+    """The number of the split of each group.
+
+    `counts` says how many samples a group has, `label_counts` (groups × classes) how often each class occurs.
+    """
+    shares = np.array(list(fractions.values()))
+    bits = np.array([name_bits(seed, group) for group in groups], dtype=np.uint64)
+    kinds = (label_counts > 0).sum(axis=1)
+    if kinds.max(initial=0) <= 1:
+        classes = (
+            np.where(kinds == 1, label_counts.argmax(axis=1), -1) if label_counts.shape[1] else -np.ones(len(bits))
+        )
+        codes = _cut_each_class(classes, counts, bits, shares)
+    else:
+        codes = _rarest_first(counts, label_counts, bits, shares)
+    return _no_split_empty(codes, bits, shares)
+
+
+def _cut_each_class(
+    classes: NDArray[np.generic], counts: NDArray[np.int64], bits: NDArray[np.uint64], shares: NDArray[np.float64]
+) -> NDArray[np.int16]:
+    """Within each class put groups in seeded order and cut where the fractions say."""
+    order = np.lexsort((bits, classes))
+    sizes = counts[order].astype(np.float64)
+    ends = np.cumsum(sizes)
+    starts = np.flatnonzero(np.diff(classes[order], prepend=np.nan))
+    lengths = np.diff(np.append(starts, len(order)))
+    before = np.repeat(ends[starts] - sizes[starts], lengths)
+    totals = np.repeat(np.add.reduceat(sizes, starts), lengths) if len(starts) else sizes
+    middle = (ends - sizes / 2 - before) / np.maximum(totals, 1)
+    codes = np.empty(len(order), np.int16)
+    codes[order] = np.minimum(np.searchsorted(np.cumsum(shares), middle, side="right"), len(shares) - 1)
+    return codes
+
+
+def _rarest_first(
+    counts: NDArray[np.int64],
+    label_counts: NDArray[np.int64],
+    bits: NDArray[np.uint64],
+    shares: NDArray[np.float64],
+) -> NDArray[np.int16]:
+    """Groups with the rarest class first, each to the split that still lacks most of that class."""
+    weights = np.column_stack([label_counts, counts]).astype(np.float64)
+    missing = np.outer(shares, weights.sum(axis=0))
+    occurs_in = (label_counts > 0).sum(axis=0)
+    rarity = np.where(label_counts > 0, occurs_in, len(counts) + 1)
+    rarest = np.where(rarity.min(axis=1) > len(counts), label_counts.shape[1], rarity.argmin(axis=1))
+    codes = np.zeros(len(counts), np.int16)
+    for group in np.lexsort((bits, -counts, rarity.min(axis=1))):
+        lack = missing[:, rarest[group]] / np.maximum(shares, 1e-12)
+        lack[shares <= 0] = -np.inf
+        codes[group] = int(np.lexsort((-missing[:, -1], -lack))[0])
+        missing[codes[group]] -= weights[group]
+    return codes
+
+
+def _no_split_empty(
+    codes: NDArray[np.int16], bits: NDArray[np.uint64], shares: NDArray[np.float64]
+) -> NDArray[np.int16]:
+    """Give every split that was asked for a group, as long as another has two."""
+    for split in np.flatnonzero(shares > 0):
+        if not (codes == split).any():
+            largest = np.bincount(codes, minlength=len(shares)).argmax()
+            members = np.flatnonzero(codes == largest)
+            if len(members) > 1:
+                codes[members[bits[members].argmax()]] = split
+    return codes
+
+
+@dataclass(frozen=True)
+class Blocks:
+    """One group cut in its own order: block k ends before `ends[k]`, and a gap follows."""
+
+    ends: tuple[int, ...]
+    guard: int
+
+    def code(self, position: int) -> int:
+        """The number of the block at a position, or −1 inside a gap."""
+        for number, end in enumerate(self.ends):
+            if position < end:
+                return number
+            if number + 1 < len(self.ends) and position < end + self.guard:
+                return -1
+        return len(self.ends) - 1
+
+
+def cut_in_order(expected: int, fractions: Mapping[str, float], guard: int) -> Blocks | None:
+    """Blocks for one group of about `expected` samples; None when it is too short to leave every block a sample."""
+    shares = list(fractions.values())
+    usable = expected - guard * (len(shares) - 1)
+    if len(shares) < 2 or min(int(usable * share) for share in shares) < 1:
+        return None
+    ends, position = [], 0
+    for share in shares:
+        position += round(usable * share)
+        ends.append(position)
+        position += guard
+    ends[-1] = max(ends[-1], expected)
+    return Blocks(tuple(ends), guard)
+
+
+def ordered_names(names: Sequence[str]) -> list[str]:
+    """Split names as people say them: train, val, test, then the rest by name."""
+    usual = [name for name in ("train", "val", "test") if name in names]
+    return usual + sorted(set(names) - set(usual))

@@ -1,0 +1,144 @@
+"""The work of packing, cut into tasks: ranges of a source with random access, or runs of a part that streams.
+
+Either way what comes out is `Prepared`: rows in order, each with the place where work goes on after it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from concurrent.futures import Future
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from penstock.packing.layout import GOP_FRAMES
+from penstock.packing.options import PackOptions
+from penstock.packing.parallel import in_order, process_pool, run_in_process, thread_pool
+from penstock.packing.preparing import BadSample, Preparation, Row, prepare_range, prepare_raws
+from penstock.samples import Part, Raw, Source
+
+# What one task may hold: enough to make handing it over cheap, little enough that many fit in memory.
+TASK_BYTES = 4 << 20
+TASK_SAMPLES = 64
+
+
+class Place(NamedTuple):
+    """Where work goes on: the part (0 for a source without parts) and the sample in it."""
+
+    part: int
+    sample: int
+
+
+class Prepared(NamedTuple):
+    outcome: Row | BadSample
+    part: int
+    sample: int
+    after: Place
+
+
+def prepared_samples(
+    source: Source, preparation: Preparation, sampled: NDArray[np.int64], start: Place
+) -> Iterator[Prepared]:
+    """The rows of a source with random access, from a place on."""
+    options = preparation.options
+    pace = _Pace()
+    if options.executor == "process":
+        pool = process_pool(options.worker_count, prepare_range, (source, preparation))
+    else:
+        pool = thread_pool(options.worker_count)
+
+    def submit(indices: range) -> Future[list[Any]]:
+        if options.executor == "process":
+            return pool.submit(run_in_process, indices, sampled)
+        return pool.submit(prepare_range, source, preparation, indices, sampled)
+
+    try:
+        position = start.sample
+        for outcomes in in_order(submit, pace.ranges(start.sample, len(source)), _window(options)):
+            for outcome in outcomes:
+                yield Prepared(outcome, 0, position, Place(0, position + 1))
+                position += 1
+            pace.learn(outcomes)
+    finally:
+        pool.shutdown(cancel_futures=True)
+
+
+def prepared_parts(parts: Sequence[Part], preparation: Preparation, start: Place) -> Iterator[Prepared]:
+    """The rows of a source made of parts: read in order here, decoded and encoded by the workers."""
+    options = preparation.options
+    pool = thread_pool(options.worker_count)
+    sent: list[_Run] = []
+
+    def submit(run: _Run) -> Future[list[Any]]:
+        sent.append(run)
+        return pool.submit(prepare_raws, parts[run.part], parts[run.part].key, preparation, run.raws)
+
+    try:
+        for outcomes in in_order(submit, _runs(parts, start, options.codec == "h264"), _window(options)):
+            run = sent.pop(0)
+            last = run.raws[-1].index + 1
+            for number, outcome in enumerate(outcomes):
+                sample = run.raws[number].index if len(outcomes) == len(run.raws) else last - 1
+                after = last if options.codec == "h264" else sample + 1
+                yield Prepared(outcome, run.part, sample, Place(run.part, after))
+    finally:
+        pool.shutdown(cancel_futures=True)
+
+
+def _window(options: PackOptions) -> int:
+    # One task under way for each worker, and one more each that waits, so that nobody idles.
+    return 2 * options.worker_count
+
+
+class _Pace:
+    """How many samples make a task: few when they are large."""
+
+    def __init__(self) -> None:
+        self._rows, self._bytes = 0, 0
+
+    def learn(self, outcomes: list[Any]) -> None:
+        self._rows += len(outcomes)
+        self._bytes += sum(len(outcome.payload) for outcome in outcomes if isinstance(outcome, Row))
+
+    def ranges(self, start: int, stop: int) -> Iterator[range]:
+        while start < stop:
+            count = min(self._count(), stop - start)
+            yield range(start, start + count)
+            start += count
+
+    def _count(self) -> int:
+        if self._rows == 0:
+            return 4
+        return max(1, min(TASK_SAMPLES, TASK_BYTES * self._rows // max(self._bytes, 1)))
+
+
+class _Run(NamedTuple):
+    part: int
+    raws: list[Raw]
+
+
+def _runs(parts: Sequence[Part], start: Place, groups_of_pictures: bool) -> Iterator[_Run]:
+    """Consecutive samples of one part; exactly one group of pictures each where that is the codec."""
+    for number in range(start.part, len(parts)):
+        raws: list[Raw] = []
+        held = 0
+        for raw in parts[number].stream(start.sample if number == start.part else 0):
+            raws.append(raw)
+            held += _held_bytes(raw.data)
+            full = len(raws) == GOP_FRAMES if groups_of_pictures else held >= TASK_BYTES or len(raws) == TASK_SAMPLES
+            if full:
+                yield _Run(number, raws)
+                raws, held = [], 0
+        if raws:
+            yield _Run(number, raws)
+
+
+def _held_bytes(data: Any) -> int:
+    """About how much memory an undecoded sample takes."""
+    if isinstance(data, np.ndarray):
+        return data.nbytes
+    if isinstance(data, bytes | bytearray | memoryview):
+        return len(data)
+    width, height = getattr(data, "width", 0), getattr(data, "height", 0)
+    return int(width) * int(height) * 3 // 2 or 65536

@@ -1,0 +1,365 @@
+"""The verb `pack`: a Source becomes a pack, whole or not at all, and interrupted work goes on where it stopped."""
+
+from __future__ import annotations
+
+import errno
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import xxhash
+from numpy.typing import NDArray
+
+from penstock.errors import PackError, RecipeError
+from penstock.packing import layout
+from penstock.packing.index import open_index, write_index
+from penstock.packing.journal import FinishedShard, Journal
+from penstock.packing.locking import writer_lock
+from penstock.packing.manifest import Manifest, ShardEntry
+from penstock.packing.options import AUTO, PackOptions, make_options
+from penstock.packing.parallel import thread_pool
+from penstock.packing.preparing import BadSample, Preparation, Row, stamp_of
+from penstock.packing.progress import ProgressBar
+from penstock.packing.reader import Pack
+from penstock.packing.shards import ShardWriter, file_checksum
+from penstock.packing.splits import GAP
+from penstock.packing.splitting import SplitPlan, plan_part_splits, plan_splits
+from penstock.packing.statistics import SAMPLE_COUNT, ChannelSums
+from penstock.packing.work import Place, Prepared, prepared_parts, prepared_samples
+from penstock.samples import Part, Source, describe, raise_problems
+from penstock.seeds import random_bits
+
+
+def pack(
+    source: Source,
+    path: str | Path,
+    *,
+    resume: bool = False,
+    overwrite: bool = False,
+    progress: bool | None = None,
+    **options: Any,
+) -> Pack:
+    """Pack a source into a folder and open it. `options` are those of `PackOptions`.
+
+    resume     go on with an interrupted pack of the same data and options
+    overwrite  replace a pack that is there (only once the new one is complete)
+    progress   show a bar on stderr; by default when that is a terminal
+    """
+    chosen = make_options(options)
+    target = Path(path)
+    _check_target(target, resume, overwrite)
+    if not getattr(source, "problems_need_reading", False) and hasattr(source, "problems"):
+        raise_problems(source.problems())
+    target.parent.mkdir(parents=True, exist_ok=True)
+    with writer_lock(target), _clear_words(target):
+        _check_target(target, resume, overwrite)
+        writer = _PackWriter(source, target, chosen, resume)
+        with ProgressBar(writer.expected, progress) as bar:
+            writer.write_shards(bar)
+        writer.finish()
+    return Pack(target)
+
+
+def partial_folder(target: Path) -> Path:
+    return target.with_name(target.name + ".partial")
+
+
+def _check_target(target: Path, resume: bool, overwrite: bool) -> None:
+    if resume and overwrite:
+        raise RecipeError("--resume goes on with a pack and --overwrite starts anew; give one of them.")
+    if target.exists() and not overwrite:
+        raise PackError(f"{target} exists already. Pass --overwrite to replace it, or choose another name with -o.")
+    if target.exists() and not (target / layout.MANIFEST_NAME).exists():
+        raise PackError(f"{target} exists and is not a pack; it is left alone. Choose another name with -o.")
+    if partial_folder(target).exists() and not (resume or overwrite):
+        raise PackError(
+            f"{partial_folder(target)} is an unfinished pack. Pass --resume to go on with it, "
+            "or --overwrite to start anew."
+        )
+
+
+@contextmanager
+def _clear_words(target: Path) -> Iterator[None]:
+    """Say what a failing disk means for the user."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno not in (errno.ENOSPC, errno.EDQUOT):
+            raise
+        raise PackError(
+            f"the disk is full: {target.parent} has no space left. Finished shards are kept in "
+            f"{partial_folder(target)}: free some space and run again with --resume."
+        ) from error
+
+
+class _PackWriter:
+    """One run of packing: the source, the plan, and what has been finished so far."""
+
+    def __init__(self, source: Source, target: Path, options: PackOptions, resume: bool) -> None:
+        self.source, self.target = source, target
+        self.parts: tuple[Part, ...] | None = tuple(source.parts) if hasattr(source, "parts") else None
+        self.options = self._resolved(options)
+        self.preparation = Preparation(source.schema, self.options, getattr(source, "default_codec", "png"))
+        self.splits = self._plan_splits()
+        self.measures_all = self._measures_all()
+        self.journal = self._open_journal(resume)
+        self.sums = ChannelSums()
+        self.skipped: list[dict[str, str]] = []
+        self.raw_bytes = 0
+        self._go_on()
+
+    @property
+    def expected(self) -> int:
+        """How many samples there will be, for the progress bar."""
+        return len(self.source) if self.parts is None else sum(part.expected for part in self.parts)
+
+    def _resolved(self, options: PackOptions) -> PackOptions:
+        """Options that need knowledge of the source."""
+        if self.parts is not None and options.codec == AUTO:
+            options = replace(options, codec=getattr(self.source, "default_codec", "png"))
+        if options.codec == "h264" and self.parts is None:
+            raise RecipeError("codec h264 is for videos, whose frames come in order; use jpeg, png, webp or raw here.")
+        if self.parts is not None and options.executor == "process":
+            raise RecipeError("executor process is for sources with random access; rasters and videos use threads.")
+        return options
+
+    def _plan_splits(self) -> SplitPlan:
+        if self.parts is None:
+            return plan_splits(self.source, self.options)
+        return plan_part_splits(self.parts, len(self.source.schema.classes), self.options)
+
+    def _measures_all(self) -> bool:
+        """Whether every image is decoded anyway, so that the statistics cover all of them."""
+        keeps = getattr(self.source, "encoded_images", False) and self.options.codec == AUTO
+        return self.options.validate or self.options.changes_pixels or not keeps
+
+    # Where work begins
+
+    def _open_journal(self, resume: bool) -> Journal:
+        folder = partial_folder(self.target)
+        if folder.exists() and not resume:
+            shutil.rmtree(folder)
+        folder.mkdir(exist_ok=True)
+        journal = Journal(folder)
+        if resume:
+            journal.go_on(self._plan())
+        else:
+            journal.begin(self._plan())
+        return journal
+
+    def _plan(self) -> dict[str, Any]:
+        """What must be the same when work goes on."""
+        schema = self.source.schema
+        plan: dict[str, Any] = {
+            "options": self.options.content(),
+            "fields": [repr(field) for field in schema.fields],
+            "classes": list(schema.classes),
+            "splits": self.splits.how,
+        }
+        if self.parts is None:
+            plan["samples"] = len(self.source)
+        else:
+            plan["files"] = {part.key: _part_stamp(part) for part in self.parts}
+        return plan
+
+    def _go_on(self) -> None:
+        """Take over what an earlier run finished, after looking whether its sources changed."""
+        finished = self.journal.finished
+        start = 0
+        for number, shard in enumerate(finished):
+            self.sums += ChannelSums.from_dict(shard.sums)
+            self.skipped += shard.skipped
+            if self.parts is None:
+                self._check_unchanged(start, self.journal.stamps(number))
+                start = shard.sample
+        keep = {shard.entry.file for shard in finished}
+        for path in self.journal.folder.glob("shard-*.arrow"):
+            if path.name not in keep:
+                path.unlink()
+        if finished and self.options.codec == "raw":
+            self.raw_bytes = _raw_bytes(self.journal.folder / finished[0].entry.file, self.source)
+
+    def _check_unchanged(self, start: int, stamps: NDArray[np.uint64]) -> None:
+        with thread_pool(self.options.worker_count) as pool:
+            indices = range(start, start + len(stamps))
+            now = np.fromiter(pool.map(lambda index: stamp_of(self.source, index), indices), np.uint64, len(stamps))
+        changed = np.flatnonzero(now != stamps)
+        if len(changed):
+            raise PackError(
+                f"cannot resume: {describe(self.source, start + int(changed[0]))} changed since it was packed"
+                f"{f', and {len(changed) - 1} more' if len(changed) > 1 else ''}. Pass --overwrite to start anew."
+            )
+
+    # The shards
+
+    def write_shards(self, bar: ProgressBar) -> None:
+        finished = self.journal.finished
+        start = Place(finished[-1].part, finished[-1].sample) if finished else Place(0, 0)
+        bar.advance(sum(shard.rows for shard in finished))
+        shard = _OpenShard(self)
+        try:
+            for prepared in self._prepared(start):
+                shard.add(prepared)
+                bar.advance(1)
+            shard.close()
+        finally:
+            shard.abandon()
+
+    def _prepared(self, start: Place) -> Iterator[Prepared]:
+        if self.parts is not None:
+            return prepared_parts(self.parts, self.preparation, start)
+        return prepared_samples(self.source, self.preparation, self._sampled(), start)
+
+    def _sampled(self) -> NDArray[np.int64]:
+        """The samples that are decoded for the statistics: all, or a seeded few hundred."""
+        count = len(self.source)
+        if self.measures_all or count <= SAMPLE_COUNT:
+            return np.arange(count)
+        draws = random_bits(self.options.seed, np.arange(4 * SAMPLE_COUNT)) % np.uint64(count)
+        return np.sort(np.unique(draws)[:: max(1, len(np.unique(draws)) // SAMPLE_COUNT)][:SAMPLE_COUNT]).astype(
+            np.int64
+        )
+
+    def arrow_schema(self, first: Row) -> Any:
+        if self.options.codec == "raw" and not self.raw_bytes:
+            self.raw_bytes = len(first.payload)
+        return layout.arrow_schema(self.source.schema, self.raw_bytes)
+
+    # The end
+
+    def finish(self) -> None:
+        """Write index and manifest, and give the folder its name."""
+        folder = self.journal.folder
+        shards = [shard.entry for shard in self.journal.finished]
+        samples = sum(shard.rows for shard in shards)
+        if samples == 0:
+            raise PackError(f"no sample could be packed into {self.target}: {len(self.skipped):,} were skipped.")
+        names = list(dict.fromkeys([*self.splits.names, GAP])) if self.splits.blocks else list(self.splits.names)
+        write_index(folder, [shard.file for shard in shards], samples, self.source.schema, names)
+        self._manifest(samples, shards, names).write(folder)
+        self.journal.clear()
+        self._take_the_name(folder)
+
+    def _manifest(self, samples: int, shards: list[ShardEntry], names: list[str]) -> Manifest:
+        folder = self.journal.folder
+        columns = open_index(folder, samples)
+        in_split = np.bincount(columns["split"], minlength=len(names)) if samples else np.zeros(len(names), int)
+        index = folder / layout.INDEX_NAME
+        return Manifest(
+            schema=self.source.schema,
+            samples=samples,
+            codec=self._codec_name(),
+            splits={name: int(in_split[number]) for number, name in enumerate(names)},
+            groups=len(np.unique(columns["group"])),
+            shards=tuple(shards),
+            index=ShardEntry(layout.INDEX_NAME, samples, index.stat().st_size, file_checksum(index)),
+            statistics=self._statistics(samples),
+            options=self.options.content(),
+            made_from=self._made_from(),
+            skipped=tuple(self.skipped),
+            notes={"split": self.splits.how, **(self.source.notes() if hasattr(self.source, "notes") else {})},
+        )
+
+    def _codec_name(self) -> str:
+        if self.source.schema.image is None:
+            return "none"
+        if self.options.codec == AUTO:
+            kept = getattr(self.source, "encoded_images", False)
+            return "kept" if kept else self.preparation.default_codec
+        return self.options.codec
+
+    def _statistics(self, samples: int) -> dict[str, Any]:
+        mean, std = self.sums.mean_and_std()
+        of = "all images" if self.measures_all or self.sums.images == samples else "a seeded sample of images"
+        return {"mean": mean, "std": std, "images": self.sums.images, "of": of}
+
+    def _made_from(self) -> dict[str, Any]:
+        described = self.source.made_from() if hasattr(self.source, "made_from") else {}
+        return {"source": type(self.source).__name__, **described}
+
+    def _take_the_name(self, folder: Path) -> None:
+        replaced = self.target.with_name(self.target.name + ".replaced")
+        if self.target.exists():
+            self.target.rename(replaced)
+        folder.rename(self.target)
+        if replaced.exists():
+            shutil.rmtree(replaced)
+
+
+class _OpenShard:
+    """The shard that is being filled, and what the journal will say of it."""
+
+    def __init__(self, writer: _PackWriter) -> None:
+        self.writer = writer
+        self._start_anew()
+
+    def _start_anew(self) -> None:
+        self.shard: ShardWriter | None = None
+        self.sums = ChannelSums()
+        self.skipped: list[dict[str, str]] = []
+        self.stamps: list[int] = []
+        self.after: Place | None = None
+
+    def add(self, prepared: Prepared) -> None:
+        outcome = prepared.outcome
+        limit = self.writer.options.shard_mb << 20
+        # A group of pictures stays in one shard: only its first row may begin the next.
+        if self.shard is not None and self.shard.bytes >= limit and getattr(outcome, "position", 0) == 0:
+            self.close()
+        if isinstance(outcome, BadSample):
+            self.skipped.append({"sample": outcome.sample, "reason": outcome.reason})
+        else:
+            self._add_row(outcome, prepared)
+        self.stamps.append(outcome.stamp)
+        self.after = prepared.after
+
+    def _add_row(self, row: Row, prepared: Prepared) -> None:
+        if self.shard is None:
+            path = self.writer.journal.folder / layout.shard_name(len(self.writer.journal.finished))
+            self.shard = ShardWriter(path, self.writer.source.schema, self.writer.arrow_schema(row))
+        part = prepared.part if self.writer.parts is not None or self.writer.splits.blocks else prepared.sample
+        row.values.setdefault("key", str(prepared.sample))
+        self.shard.add(row, self.writer.splits.name(part, prepared.sample))
+        if row.sums is not None:
+            self.sums += row.sums
+
+    def close(self) -> None:
+        """Finish the file and enter it in the journal."""
+        if self.after is None:
+            return
+        if self.shard is None:
+            self.writer.skipped += self.skipped
+            return
+        self.shard.close()
+        path = self.shard.path
+        entry = ShardEntry(path.name, self.shard.rows, path.stat().st_size, file_checksum(path))
+        line = FinishedShard(
+            entry, self.after.part, self.after.sample, self.shard.rows, self.sums.as_dict(), self.skipped
+        )
+        self.writer.journal.add(line, np.array(self.stamps, np.uint64))
+        self.writer.sums += self.sums
+        self.writer.skipped += self.skipped
+        self._start_anew()
+
+    def abandon(self) -> None:
+        if self.shard is not None:
+            self.shard.abandon()
+
+
+def _part_stamp(part: Part) -> str:
+    """A text that changes when the file or the labels behind a part change."""
+    stamp = part.stamp() if hasattr(part, "stamp") else repr(sorted(part.label_counts.items())).encode()
+    return xxhash.xxh3_64_hexdigest(repr(part.origin()).encode() + stamp)
+
+
+def _raw_bytes(path: Path, source: Source) -> int:
+    import pyarrow as pa
+
+    image = source.schema.image
+    with pa.memory_map(str(path)) as mapped:
+        kind = pa.ipc.open_file(mapped).schema.field(image.name if image else "").type
+        return int(kind.byte_width)
