@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from penstock.errors import Problem
 from penstock.geometry import Boxes
+from penstock.sources.reading import ReadingOptions, parse_classes
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -31,7 +32,8 @@ class AnnotatedImages:
 
     files     where each image is                    names   as written, or relative to its folder: the sample's key
     sizes     n×2 width, height; 0 0 if unreadable   starts  n+1: boxes of image i are starts[i]:starts[i+1]
-    boxes     m×4 x1 y1 x2 y2, pixels                labels  m numbers into classes; −1 for a label that is a problem
+    boxes     m×4 x1 y1 x2 y2, pixels                labels  m numbers into classes
+    Rows with a problem are in `problems` and not among the boxes, except those that reach over a border.
     rows      m line (or feature) numbers, and `tables` with `table_numbers` say of which annotation file
     splits, groups   one text per image, or None where the annotations name none
     """
@@ -76,19 +78,28 @@ def read_annotations(
     point_buffer: float | None = None,
     clip_boxes: bool = False,
     allow_outside: bool = False,
+    group_column: str | None = None,
 ) -> AnnotatedImages:
     """Read boxes of any format; problems of rows are in the result, only those of structure are raised.
 
-    `files` says which images exist: each appears in the result, and a row that names another is a problem.
+    annotations   a path, pattern, folder or list of them; a DataFrame or GeoDataFrame
+    images        the folder that holds the images; otherwise they are looked for beside the annotations
+    files         which images exist: each appears in the result, and a row that names another is a problem
+    classes       names in their order, as a list, "A,B" or a file with one name per line; else they are sorted
+    point_buffer  half the side, in pixels, of the boxes that points become
+    clip_boxes    cut what reaches over the border of its image, instead of reporting it
+    allow_outside allow paths that leave the folder of the images
+    group_column  the column of a table that holds the groups; `group` where it is called so
     """
     from penstock.sources.assembly import annotated_images
 
-    return annotated_images(
-        annotations,
-        images=images,
-        files=files,
-        classes=classes,
+    options = ReadingOptions(
+        images=Path(images) if images is not None else None,
+        files=tuple(Path(file) for file in files) if files is not None else None,
+        classes=parse_classes(classes),
         point_buffer=point_buffer,
         clip_boxes=clip_boxes,
         allow_outside=allow_outside,
+        group_column=group_column,
     )
+    return annotated_images(annotations, options)

@@ -1,0 +1,75 @@
+"""What a reader of annotations is told by the user, checked once at the door."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from penstock.errors import DataError, Problem, RecipeError
+from penstock.sources.paths import PathLike
+
+# The class of a table or layer that names none, unless `classes` holds exactly one name.
+ONLY_CLASS = "object"
+
+
+@dataclass(frozen=True)
+class ReadingOptions:
+    """`images` is a folder to look in; `files` are the images that exist; `group_column` a column of tables."""
+
+    images: Path | None = None
+    files: tuple[Path, ...] | None = None
+    classes: tuple[str, ...] | None = None
+    point_buffer: float | None = None
+    clip_boxes: bool = False
+    allow_outside: bool = False
+    group_column: str | None = None
+
+    def __post_init__(self) -> None:
+        buffer = self.point_buffer
+        if buffer is not None and not (math.isfinite(buffer) and buffer > 0):
+            raise RecipeError(f"point_buffer={buffer} must be a positive number: half the side of a box, in pixels.")
+        if self.images is not None and not self.images.is_dir():
+            what = "is not a folder" if self.images.exists() else "no such folder"
+            raise DataError([Problem(str(self.images), None, what, "Pass the folder that holds the images")])
+
+    @property
+    def only_class(self) -> str:
+        """The label of rows whose file names no class at all."""
+        return self.classes[0] if self.classes is not None and len(self.classes) == 1 else ONLY_CLASS
+
+
+def parse_classes(classes: PathLike | Sequence[str] | None) -> tuple[str, ...] | None:
+    """Class names in their order, from a list, from "A,B", or from a file with one name per line."""
+    if classes is None:
+        return None
+    if isinstance(classes, os.PathLike) or (isinstance(classes, str) and _is_class_file(classes)):
+        names = class_file(Path(classes))
+    else:
+        pieces = classes.split(",") if isinstance(classes, str) else [str(name) for name in classes]
+        names = tuple(piece.strip() for piece in pieces if piece.strip())
+    if not names:
+        raise RecipeError(f"classes={classes!r} names no class; write A,B or a file with one name per line.")
+    repeated = sorted({name for name in names if names.count(name) > 1})
+    if repeated:
+        raise RecipeError(f"classes={classes!r} names {', '.join(repeated)} more than once.")
+    return names
+
+
+def _is_class_file(text: str) -> bool:
+    return "," not in text and (Path(text).is_file() or text.endswith(".txt"))
+
+
+def class_file(path: Path) -> tuple[str, ...]:
+    """The names in a file, one per line; blank lines are left out."""
+    try:
+        text = path.read_text("utf-8-sig")
+    except OSError as error:
+        raise DataError([Problem(str(path), None, f"cannot be read: {error.strerror}", "Check the path")]) from error
+    except UnicodeDecodeError as error:
+        raise DataError(
+            [Problem(str(path), None, "is not a text in UTF-8", "Write one class name per line")]
+        ) from error
+    return tuple(line.strip() for line in text.splitlines() if line.strip())
