@@ -1,0 +1,174 @@
+"""Every frame of a video in order, exactly once: the loop that decides what counts as a frame.
+
+A pass decodes with FFmpeg's threads. They lose frames without a word when a packet near the end is damaged,
+so at the first sign of damage the pass starts again with one thread, skips what was already given, and goes on.
+Frames in front of a damaged tail count. Damage with good frames after it is an error, because every label
+after it would belong to another frame.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import suppress
+from fractions import Fraction
+from itertools import islice, pairwise
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from penstock.codecs.video import Frame, UnreadableVideo, open_video, pyav
+
+
+class Packets(NamedTuple):
+    """What can be known of a video without decoding it."""
+
+    packet_count: int
+    in_order: bool  # presentation times are known and never go back
+    rate: float  # frames per second as the container gives it; 0 when it does not
+    has_presentation_times: bool
+    time_base: Fraction  # seconds of one unit of the presentation times
+    announced: int  # frames that the container claims; an estimate
+
+
+# These containers store packets in decoding order without saying when each is shown.
+_WITHOUT_PRESENTATION_TIMES = frozenset({"avi", "h264", "hevc", "m4v", "mpegvideo"})
+
+
+def scan_packets(path: Path) -> Packets:
+    """Read the packets of a video without decoding them."""
+    av = pyav()
+    container, stream = open_video(path, parallel=False)
+    with container:
+        times: list[int | None] = []
+        # The packets before a damaged end are what can be expected; the decoding pass reports the damage.
+        with suppress(av.error.FFmpegError):
+            for packet in container.demux(stream):
+                if packet.size and not packet.is_discard:
+                    times.append(packet.pts)
+        known = [time for time in times if time is not None]
+        in_order = len(known) == len(times) and all(earlier < later for earlier, later in pairwise(known))
+        named = set(container.format.name.split(",")) & _WITHOUT_PRESENTATION_TIMES
+        return Packets(
+            packet_count=len(times),
+            in_order=in_order,
+            rate=float(stream.average_rate or stream.guessed_rate or 0),
+            has_presentation_times=not named and len(known) == len(times),
+            time_base=stream.time_base,
+            announced=stream.frames,
+        )
+
+
+class DecodingPass:
+    """Iterate once; afterwards `frame_count` and `damaged_packets` say how it went."""
+
+    def __init__(self, path: Path, *, parallel: bool = True) -> None:
+        self._path = path
+        self._parallel = parallel
+        self.frame_count = 0
+        self.damaged_packets = 0
+
+    def __iter__(self) -> Iterator[Frame]:
+        if self._parallel:
+            attempt = _Attempt(self._path, parallel=True)
+            yield from self._counted(attempt.frames())
+            if not attempt.suspicious:
+                return
+        careful = _Attempt(self._path, parallel=False)
+        yield from self._counted(islice(careful.frames(), self.frame_count, None))
+        self.damaged_packets = careful.damaged
+
+    def _counted(self, frames: Iterator[Frame]) -> Iterator[Frame]:
+        for frame in frames:
+            self.frame_count += 1
+            yield frame
+
+
+class _Attempt:
+    """One run through the decoder, with many threads (stops at damage) or one (works out where it is)."""
+
+    def __init__(self, path: Path, *, parallel: bool) -> None:
+        self._path = path
+        self._parallel = parallel
+        self._given = 0
+        self._waiting: set[int] = set()  # presentation times of packets whose frames have not come yet
+        self._last: int | None = None
+        self._failed: list[int | None] = []
+        self._late = 0  # frames that came after a failure without saying when they are shown
+        self._concealed = 0
+        self._stopped = False
+
+    @property
+    def damaged(self) -> int:
+        return len(self._failed) + self._concealed
+
+    @property
+    def suspicious(self) -> bool:
+        """Whether damage was met, or frames are missing at the end."""
+        last = self._last
+        return self._stopped or any(last is None or time > last for time in self._waiting)
+
+    def frames(self) -> Iterator[Frame]:
+        opened = open_video(self._path, parallel=self._parallel)
+        with opened.container:
+            for frame in self._decoded(opened):
+                if self._stopped:
+                    return
+                if frame.is_corrupt:
+                    self._conceal()
+                    continue
+                self._accept(frame, opened.stream.codec_context)
+                yield frame
+
+    def _decoded(self, opened: Any) -> Iterator[Frame]:
+        for packet in self._packets(opened):
+            yield from self._decode(opened.stream, packet)
+            if self._stopped:
+                return
+
+    def _packets(self, opened: Any) -> Iterator[Any]:
+        """Packets, and at last None, which makes the decoder give what it still holds."""
+        av = pyav()
+        try:
+            for packet in opened.container.demux(opened.stream):
+                if packet.size:
+                    yield packet
+        except av.error.FFmpegError:
+            self._fail(None)
+        yield None
+
+    def _decode(self, stream: Any, packet: Any) -> list[Frame]:
+        av = pyav()
+        shown_at = None if packet is None or packet.is_discard else packet.pts
+        if shown_at is not None:
+            self._waiting.add(shown_at)
+        try:
+            decoded: list[Frame] = stream.codec_context.decode(packet)
+        except av.error.FFmpegError:
+            self._fail(shown_at)
+            return []
+        return decoded
+
+    def _fail(self, shown_at: int | None) -> None:
+        self._failed.append(shown_at)
+        self._stopped = self._parallel
+
+    def _conceal(self) -> None:
+        """FFmpeg filled a damaged frame with guesses; such pixels are never given."""
+        self._concealed += 1
+        self._stopped = self._parallel
+
+    def _accept(self, frame: Frame, context: Any) -> None:
+        if self._concealed or self._is_after_a_failure(frame, context):
+            raise UnreadableVideo(f"frame {self._given} is damaged, and good frames follow it")
+        self._given += 1
+        if frame.pts is not None:
+            self._waiting.discard(frame.pts)
+            self._last = frame.pts if self._last is None else max(self._last, frame.pts)
+
+    def _is_after_a_failure(self, frame: Frame, context: Any) -> bool:
+        times = [time for time in self._failed if time is not None]
+        if frame.pts is not None and len(times) == len(self._failed):
+            return any(time < frame.pts for time in times)
+        # Without times: what the decoder held back for reordering may still come, but no more than that.
+        if self._failed:
+            self._late += 1
+        return self._late > int(context.has_b_frames) + 1

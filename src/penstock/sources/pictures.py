@@ -1,0 +1,49 @@
+"""What a video of any kind offers: pictures in order, one picture by number, and when each is shown."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from penstock.errors import DataError, Problem
+from penstock.samples import Origin
+
+Pixels = NDArray[np.uint8]
+
+
+class Picture(NamedTuple):
+    """One frame, not yet RGB, and when it is shown, in seconds since the first frame.
+
+    `time_seconds` is not a number where the video has no clock (a folder of frames).
+    """
+
+    pixels: Any
+    time_seconds: float
+    until_seconds: float
+
+
+class Footage(Protocol):
+    """A video file, a folder of numbered frames, or an HDF5 of encoded frames."""
+
+    @property
+    def file(self) -> str: ...
+    def expected(self) -> int: ...
+    def expected_times(self) -> NDArray[np.float64]: ...
+    def pictures(self, start: int = 0) -> Iterator[Picture]: ...
+    def times(self) -> NDArray[np.float64]: ...
+    def picture(self, number: int) -> Picture: ...
+    def rgb(self, picture: Picture) -> Pixels: ...
+    def origin(self) -> Origin: ...
+    def warnings(self) -> list[Problem]: ...
+
+
+def until(times: NDArray[np.float64], number: int) -> float:
+    """When the frame after this one is shown; the last frame stays for ever."""
+    return float(times[number + 1]) if number + 1 < len(times) else float("inf")
+
+
+def unreadable(file: str, reason: object, remedy: str = "Re-encode the video, or leave it out") -> DataError:
+    return DataError([Problem(file, None, str(reason), remedy)])
