@@ -62,6 +62,8 @@ def _find_images(rows: Rows, options: ReadingOptions) -> _Found:
         try:
             file = finder.find(image)
         except NotFound as error:
+            if options.files is not None and options.ignore_others:
+                continue
             problems.append(Problem(*_where(rows, first_rows[place]), error.what, error.remedy))
             if options.files is not None:
                 continue

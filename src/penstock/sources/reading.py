@@ -17,7 +17,10 @@ ONLY_CLASS = "object"
 
 @dataclass(frozen=True)
 class ReadingOptions:
-    """`images` is a folder to look in; `files` are the images that exist; `group_column` a column of tables."""
+    """`images` is a folder to look in; `files` are the images that exist; `group_column` a column of tables.
+
+    `ignore_others` leaves out rows of images that are not among `files`, instead of reporting them.
+    """
 
     images: Path | None = None
     files: tuple[Path, ...] | None = None
@@ -26,6 +29,7 @@ class ReadingOptions:
     clip_boxes: bool = False
     allow_outside: bool = False
     group_column: str | None = None
+    ignore_others: bool = False
 
     def __post_init__(self) -> None:
         buffer = self.point_buffer
