@@ -37,6 +37,7 @@ class Rasters:
 
     A box goes to every tile that keeps more than `min_kept` of its area; one that no tile keeps goes to the tile
     that holds most of it (`lost_boxes="assign"`), is left out ("drop") or becomes a problem ("error").
+    `group_from` is a pattern for file names, or a column of the annotations; otherwise each raster is a group.
     How pixels become RGB is said in the table of `penstock.sources.raster_pixels`.
     """
 
@@ -57,15 +58,23 @@ class Rasters:
         point_buffer: float | None = None,
         clip_boxes: bool = False,
         group_from: str | None = None,
+        ignore_other_images: bool = False,
     ) -> None:
         self.tile_options = TileOptions(tile_px, overlap, min_kept, lost_boxes, skip_nodata)
         self.pixel_options = PixelOptions.of(bands, scale, nodata)
-        groups = NamePattern(group_from) if group_from is not None else None
+        by_column = boxes is not None and group_from is not None and "{" not in group_from
+        groups = NamePattern(group_from) if group_from is not None and not by_column else None
         files = raster_paths(rasters)
         names = _names(files)
         described, problems = _describe_all(files, self.pixel_options)
         annotations = RasterAnnotations.read(
-            boxes, files, classes=classes, point_buffer=point_buffer, clip_boxes=clip_boxes
+            boxes,
+            files,
+            classes=classes,
+            point_buffer=point_buffer,
+            clip_boxes=clip_boxes,
+            group_column=group_from if by_column else None,
+            ignore_others=ignore_other_images,
         )
         self._handles = Handles()
         self.parts = tuple(self._part(raster, names[raster.path], annotations, groups) for raster in described)
