@@ -95,6 +95,9 @@ class Cursor:
         av = pyav()
         if self._opened is None:
             self._opened = open_video(self._path, parallel=False)
+            # x264 says only in the first packet which of its versions wrote the video, and FFmpeg decodes
+            # 4:4:4 of old versions wrongly if it has not seen that.
+            next(_decoded(*self._opened), None)
         container, stream = self._opened
         try:
             container.seek(int(self._table.stamps[key]), stream=stream)
