@@ -9,7 +9,7 @@ coordinates are converted.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -35,6 +35,7 @@ class AnnotatedImages:
     boxes     m×4 x1 y1 x2 y2, pixels                labels  m numbers into classes
     Rows with a problem are in `problems` and not among the boxes, except those that reach over a border.
     rows      m line (or feature) numbers, and `tables` with `table_numbers` say of which annotation file
+    unreadable       why the header of an image could not be read, by its number; not repeated in problems
     splits, groups   one text per image, or None where the annotations name none
     """
 
@@ -51,6 +52,7 @@ class AnnotatedImages:
     table_numbers: NDArray[np.int64]
     splits: tuple[str, ...] | None = None
     groups: tuple[str, ...] | None = None
+    unreadable: dict[int, str] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(self.files)

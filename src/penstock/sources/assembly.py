@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,7 @@ from penstock.errors import Problem
 from penstock.sources.annotation_files import read_rows
 from penstock.sources.annotations import AnnotatedImages
 from penstock.sources.box_checks import CheckedBoxes, check_boxes
-from penstock.sources.locating import NotFound, keys_of, make_finder, read_sizes, unreadable
+from penstock.sources.locating import NotFound, keys_of, make_finder, read_sizes
 from penstock.sources.reading import ReadingOptions
 from penstock.sources.rows import Rows
 
@@ -41,11 +41,11 @@ def annotated_images(annotations: Any, options: ReadingOptions) -> AnnotatedImag
     problems = [
         *rows.problems,
         *found.problems,
-        *(unreadable(str(found.files[number]), reason) for number, reason in reasons.items()),
         *checked.problems,
         *_mostly_negative(rows, image, len(found.files)),
     ]
-    return _sorted_by_image(rows, image, found, sizes, checked, tuple(problems))
+    sorted_images = _sorted_by_image(rows, image, found, sizes, checked, tuple(problems))
+    return replace(sorted_images, unreadable=reasons)
 
 
 def _find_images(rows: Rows, options: ReadingOptions) -> _Found:

@@ -84,7 +84,7 @@ class _Checks:
         over = known & np.asarray(np.any((self.box < 0) | (self.box > limit), axis=1))
         inside = np.clip(self.box, 0, limit)
         gone: NDArray[np.bool_] = over & ((inside[:, 2] <= inside[:, 0]) | (inside[:, 3] <= inside[:, 1]))
-        gone |= over & self.rows.clip & self._centre_outside()
+        gone = gone | (over & self.rows.clip & self._centre_outside())
         self._report(gone, self._gone, "Check the row: wrong image, or coordinates of another size of it?")
         self._report(over & ~gone & ~clip, self._outside, "Fix the row, or pass clip_boxes=True (--clip-boxes)")
         self.lost = gone

@@ -1,0 +1,126 @@
+"""`check`: every problem of a source at once, before hours are spent."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any
+
+from penstock.errors import Problem
+from penstock.samples import Part, Source, Streamed, describe
+
+_REMEDY = "Replace the file, or leave it out"
+# Samples that one task of a thread decodes: many enough to make the task cheap, few enough to share the work.
+_TASK_SAMPLES = 32
+
+
+@dataclass(frozen=True)
+class CheckResult:
+    """What `check` found: `ok` when there is nothing worse than a warning."""
+
+    problems: tuple[Problem, ...]
+    counts: dict[str, int]
+
+    @property
+    def errors(self) -> tuple[Problem, ...]:
+        return tuple(problem for problem in self.problems if not problem.warning)
+
+    @property
+    def warnings(self) -> tuple[Problem, ...]:
+        return tuple(problem for problem in self.problems if problem.warning)
+
+    @property
+    def ok(self) -> bool:
+        return not self.errors
+
+    def as_dict(self) -> dict[str, Any]:
+        return {
+            "ok": self.ok,
+            "counts": dict(self.counts),
+            "problems": [problem.as_dict() for problem in self.problems],
+        }
+
+    def __str__(self) -> str:
+        counted = ", ".join(f"{number:,} {name}" for name, number in self.counts.items())
+        lines = [f"{'warning' if problem.warning else 'problem'}: {problem}" for problem in self.problems]
+        found = f"{len(self.errors):,} problems, {len(self.warnings):,} warnings" if lines else "no problems"
+        return "\n".join([*lines, f"{counted}: {found}"])
+
+
+def check(source: Source, *, decode: bool = False) -> CheckResult:
+    """Find everything that is wrong with a source: its own problems, then damaged files.
+
+    `decode` also decodes every sample fully, in threads, to find damage inside that headers do not show.
+    """
+    found = [*_asked(source, "problems"), *_asked(source, "damage")]
+    if decode:
+        known = {problem.file for problem in found}
+        found += [problem for problem in _decode_all(source) if problem.file not in known]
+    return CheckResult(tuple(found), _counts(source))
+
+
+def _asked(source: Source, name: str) -> list[Problem]:
+    """What an optional method of a source reports."""
+    method = getattr(source, name, None)
+    return list(method()) if method is not None else []
+
+
+def _counts(source: Source) -> dict[str, int]:
+    more = getattr(source, "counts", None)
+    return {"samples": len(source), "classes": len(source.schema.classes), **(more() if more is not None else {})}
+
+
+def _decode_all(source: Source) -> Iterator[Problem]:
+    """Decode everything, in order within a part, and report what fails."""
+    with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
+        if isinstance(source, Streamed):
+            tasks = [pool.submit(_decode_part, part) for part in source.parts]
+        else:
+            starts = range(0, len(source), _TASK_SAMPLES)
+            tasks = [pool.submit(_decode_range, source, start) for start in starts]
+        for task in tasks:
+            yield from task.result()
+
+
+def _decode_range(source: Source, start: int) -> list[Problem]:
+    problems = []
+    for index in range(start, min(start + _TASK_SAMPLES, len(source))):
+        reason = _failure(source, index)
+        if reason:
+            problems.append(Problem(_file(source, index), None, f"{describe(source, index)}: {reason}", _REMEDY))
+    return problems
+
+
+def _failure(source: Source, index: int) -> str:
+    """Why a sample cannot be had; empty when it can."""
+    try:
+        source.decode(source.read(index))
+    except Exception as error:  # noqa: BLE001 - whatever a source raises, the user must learn which sample it was
+        return f"it cannot be decoded: {error or type(error).__name__}"
+    return ""
+
+
+def _file(source: Source, index: int) -> str:
+    """The file behind a sample, or its name where the source does not say or the file is gone."""
+    origin = getattr(source, "origin", None)
+    if origin is None:
+        return describe(source, index)
+    try:
+        return str(origin(index).file)
+    except OSError as error:
+        return str(error.filename)
+
+
+def _decode_part(part: Part) -> list[Problem]:
+    """Decode a part in order; one that breaks off is reported with the sample where it did."""
+    index = 0
+    try:
+        for raw in part.stream():
+            index = raw.index
+            part.decode(raw)
+    except Exception as error:  # noqa: BLE001 - as above
+        what = f"it cannot be decoded near sample {index}: {error or type(error).__name__}"
+        return [Problem(part.key, None, what, _REMEDY)]
+    return []

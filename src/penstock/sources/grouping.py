@@ -1,0 +1,34 @@
+"""Groups: what must stay together when samples are split; the image itself unless something says otherwise."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from penstock.errors import Problem
+from penstock.sources.patterns import NamePattern
+
+
+def is_pattern(group_from: str | None) -> bool:
+    """Whether `group_from` is a name pattern such as '{site}_*'; otherwise it is a column of the table."""
+    return group_from is not None and "{" in group_from
+
+
+def groups_of(
+    keys: Sequence[str], files: Sequence[str], given: Sequence[str] | None, group_from: str | None
+) -> tuple[tuple[str, ...], list[Problem]]:
+    """The group of each image, and a problem for each name that does not fit the pattern.
+
+    A pattern with a slash is held against the key (the relative path), one without against the file's name.
+    """
+    if group_from is None or not is_pattern(group_from):
+        stated = given if given is not None else [""] * len(keys)
+        return tuple(group or key for group, key in zip(stated, keys, strict=True)), []
+    pattern = NamePattern(group_from)
+    names = keys if "/" in group_from else [key.rsplit("/", 1)[-1] for key in keys]
+    values = [pattern.value(name) for name in names]
+    problems = [
+        Problem(file, None, f"its name does not fit the pattern {group_from!r}", "Rename it, or change group_from")
+        for file, value in zip(files, values, strict=True)
+        if value is None
+    ]
+    return tuple(value or key for value, key in zip(values, keys, strict=True)), problems
