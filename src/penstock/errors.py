@@ -20,6 +20,7 @@ from types import ModuleType
 from typing import Any
 
 SHOWN_PROBLEMS = 5
+_WITHOUT_LINES = (".json", ".geojson", ".gpkg", ".shp", ".fgb", ".parquet", ".pq", ".geoparquet", "DataFrame")
 
 
 class PenstockError(Exception):
@@ -49,11 +50,17 @@ class Problem:
     warning: bool = False
 
     def __str__(self) -> str:
-        where = self.file if self.row is None else f"{self.file} line {self.row}"
-        return f"{where}: {self.what}. {self.remedy}".rstrip(". ") + "."
+        where = self.file if self.row is None else f"{self.file} {_row_word(self.file)} {self.row}"
+        text = f"{where}: {self.what}. {self.remedy}".rstrip(". ")
+        return text if text.endswith(("?", "!")) else text + "."
 
     def as_dict(self) -> dict[str, Any]:
         return asdict(self)
+
+
+def _row_word(file: str) -> str:
+    """Files that an editor shows have lines, the others have records."""
+    return "record" if file.endswith(_WITHOUT_LINES) else "line"
 
 
 class DataError(PenstockError):

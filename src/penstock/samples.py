@@ -19,7 +19,8 @@ from typing import Any, Literal, NamedTuple, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-from penstock.errors import DataError, Problem, RecipeError, nearest
+from penstock.codecs.headers import UnreadableImage
+from penstock.errors import DataError, HopError, Problem, RecipeError, nearest
 
 Kind = Literal["image", "mask", "array", "class", "boxes", "labels", "number", "text"]
 Sample = dict[str, Any]
@@ -141,8 +142,15 @@ class Streamed(Protocol):
 
 
 def sample_at(source: Source, index: int) -> Sample:
-    """Read and decode one sample; negative numbers count from the end."""
-    return source.decode(source.read(checked_index(index, len(source))))
+    """Read and decode one sample; negative numbers count from the end. A file that fails is named."""
+    position = checked_index(index, len(source))
+    hop = "read"
+    try:
+        raw = source.read(position)
+        hop = "decode"
+        return source.decode(raw)
+    except (OSError, UnreadableImage) as error:
+        raise HopError(hop, describe(source, position), str(error)) from error
 
 
 def checked_index(index: int, length: int) -> int:
