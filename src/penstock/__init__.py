@@ -41,18 +41,31 @@ _HOMES = {
 __all__ = ["AUTO", "__version__", *sorted(_HOMES)]
 
 if TYPE_CHECKING:
-    from penstock.errors import DataError, HopError, MissingExtra, PackError, PenstockError, Problem, RecipeError
-    from penstock.packing.options import PackOptions
-    from penstock.packing.reader import Pack, open
-    from penstock.packing.writer import pack
-    from penstock.samples import Concat, Field, Raw, Schema, Source, Subset, concat
-    from penstock.sources.boxes import Boxes
-    from penstock.sources.checking import check
-    from penstock.sources.cropping import split_raster
-    from penstock.sources.images import Images
-    from penstock.sources.rasters import Rasters
-    from penstock.sources.videos import Videos
-    from penstock.sources.voc import read_pascal_voc
+    from penstock.errors import DataError as DataError
+    from penstock.errors import HopError as HopError
+    from penstock.errors import MissingExtra as MissingExtra
+    from penstock.errors import PackError as PackError
+    from penstock.errors import PenstockError as PenstockError
+    from penstock.errors import Problem as Problem
+    from penstock.errors import RecipeError as RecipeError
+    from penstock.packing.options import PackOptions as PackOptions
+    from penstock.packing.reader import Pack as Pack
+    from penstock.packing.reader import open as open
+    from penstock.packing.writer import pack as pack
+    from penstock.samples import Concat as Concat
+    from penstock.samples import Field as Field
+    from penstock.samples import Raw as Raw
+    from penstock.samples import Schema as Schema
+    from penstock.samples import Source as Source
+    from penstock.samples import Subset as Subset
+    from penstock.samples import concat as concat
+    from penstock.sources.boxes import Boxes as Boxes
+    from penstock.sources.checking import check as check
+    from penstock.sources.cropping import split_raster as split_raster
+    from penstock.sources.images import Images as Images
+    from penstock.sources.rasters import Rasters as Rasters
+    from penstock.sources.videos import Videos as Videos
+    from penstock.sources.voc import read_pascal_voc as read_pascal_voc
 
 
 def __getattr__(name: str) -> Any:

@@ -17,7 +17,7 @@ from penstock.codecs.images import decode_image, decode_mask
 from penstock.errors import PackError, RecipeError, nearest
 from penstock.packing.columns import row_checksum
 from penstock.packing.index import open_index
-from penstock.packing.layout import shape_column
+from penstock.packing.layout import GOP_FRAMES, shape_column
 from penstock.packing.manifest import Manifest, read_manifest
 from penstock.packing.mapping import MappedShard
 from penstock.packing.verifying import verify_pack
@@ -163,7 +163,9 @@ class Pack:
         if first not in kept:
             while len(kept) >= KEPT_GROUPS:
                 del kept[next(iter(kept))]
-            kept[first] = decode_gop(raw.data)
+            following = self.columns["position"][first + 1 : first + GOP_FRAMES]
+            count = 1 + int(np.argmin(np.append(following, 0) > 0))
+            kept[first] = decode_gop(raw.data, count)
         frame: NDArray[np.uint8] = kept[first][position]
         return frame
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import deque
+from concurrent.futures import Executor, Future
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +13,7 @@ from numpy.typing import NDArray
 
 from penstock.codecs.images import encode_image
 from penstock.errors import PackError
-from penstock.packing.columns import batch_views, row_checksum
+from penstock.packing.columns import RowChecksums, batch_views
 from penstock.packing.layout import BATCH_BYTES, BATCH_BYTES_LIMIT, shape_column
 from penstock.packing.preparing import Row
 from penstock.samples import Field, Schema
@@ -22,11 +24,14 @@ if TYPE_CHECKING:
 # What a row takes beside its payload: texts, labels, offsets. An estimate, the same on every machine.
 ROW_OVERHEAD_BYTES = 256
 
+# Record batches that are being built while an earlier one is written.
+BATCHES_AHEAD = 2
+
 
 class ShardWriter:
-    """One shard file being written; it holds the rows of one record batch."""
+    """One shard file being written. It collects the rows of one record batch; `pool` turns them into columns."""
 
-    def __init__(self, path: Path, schema: Schema, arrow_schema: pa.Schema) -> None:
+    def __init__(self, path: Path, schema: Schema, arrow_schema: pa.Schema, pool: Executor) -> None:
         import pyarrow as pa
 
         self.path, self.schema, self.arrow_schema = path, schema, arrow_schema
@@ -34,6 +39,8 @@ class ShardWriter:
         self.rows = 0
         self._pending: list[tuple[Row, str]] = []
         self._pending_bytes = 0
+        self._pool = pool
+        self._batches: deque[Future[Any]] = deque()
         self._file = pa.OSFile(str(path), "wb")
         self._writer = pa.ipc.new_file(self._file, arrow_schema)
 
@@ -50,17 +57,22 @@ class ShardWriter:
 
     def _flush(self) -> None:
         if self._pending:
-            self._writer.write_batch(record_batch(self._pending, self.schema, self.arrow_schema))
+            self._batches.append(self._pool.submit(record_batch, self._pending, self.schema, self.arrow_schema))
             self._pending, self._pending_bytes = [], 0
+        while len(self._batches) > BATCHES_AHEAD:
+            self._writer.write_batch(self._batches.popleft().result())
 
     def close(self) -> None:
         self._flush()
+        while self._batches:
+            self._writer.write_batch(self._batches.popleft().result())
         self._writer.close()
         self._file.close()
 
     def abandon(self) -> None:
         """Close the file after a failure; what is in it will be written again."""
-        self._pending = []
+        for batch in self._batches:
+            batch.cancel()
         self._file.close()
 
 
@@ -72,8 +84,7 @@ def record_batch(rows: list[tuple[Row, str]], schema: Schema, arrow_schema: pa.S
     for field in schema.fields:
         columns.update(_field_arrays(field, rows, schema, arrow_schema))
     unsigned = pa.record_batch([columns[name] for name in arrow_schema.names], schema=arrow_schema)
-    views = batch_views(unsigned)
-    checksums = np.fromiter((row_checksum(views, number) for number in range(len(rows))), np.uint64, len(rows))
+    checksums = np.fromiter(map(RowChecksums(batch_views(unsigned)), range(len(rows))), np.uint64, len(rows))
     columns["checksum"] = pa.array(checksums)
     return pa.record_batch([columns[name] for name in arrow_schema.names], schema=arrow_schema)
 

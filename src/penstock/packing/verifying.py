@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from penstock.errors import SHOWN_PROBLEMS, PackError
-from penstock.packing.columns import batch_views, row_checksum
+from penstock.packing.columns import RowChecksums, batch_views
 from penstock.packing.index import open_index
 from penstock.packing.manifest import Manifest, ShardEntry
 from penstock.packing.mapping import MappedShard
@@ -82,8 +82,9 @@ def _damaged_rows(folder: Path, entry: ShardEntry) -> Iterator[Damage]:
     row, found = 0, False
     for batch in batches:
         views = batch_views(batch)
+        checksum = RowChecksums(views)
         for inner in range(len(batch)):
-            if row_checksum(views, inner) != int(views["checksum"].value(inner)):
+            if checksum(inner) != int(views["checksum"].value(inner)):
                 found = True
                 yield Damage(entry.file, row + inner, f"checksum of {views['key'].value(inner)!r} does not match")
         row += len(batch)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import shutil
 from collections.abc import Iterator
+from concurrent.futures import Executor
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -200,14 +201,15 @@ class _PackWriter:
         finished = self.journal.finished
         start = Place(finished[-1].part, finished[-1].sample) if finished else Place(0, 0)
         bar.advance(sum(shard.rows for shard in finished))
-        shard = _OpenShard(self)
-        try:
-            for prepared in self._prepared(start):
-                shard.add(prepared)
-                bar.advance(1)
-            shard.close()
-        finally:
-            shard.abandon()
+        with thread_pool(self.options.worker_count) as pool:
+            shard = _OpenShard(self, pool)
+            try:
+                for prepared in self._prepared(start):
+                    shard.add(prepared)
+                    bar.advance(1)
+                shard.close()
+            finally:
+                shard.abandon()
 
     def _prepared(self, start: Place) -> Iterator[Prepared]:
         if self.parts is not None:
@@ -293,8 +295,8 @@ class _PackWriter:
 class _OpenShard:
     """The shard that is being filled, and what the journal will say of it."""
 
-    def __init__(self, writer: _PackWriter) -> None:
-        self.writer = writer
+    def __init__(self, writer: _PackWriter, pool: Executor) -> None:
+        self.writer, self.pool = writer, pool
         self._start_anew()
 
     def _start_anew(self) -> None:
@@ -320,7 +322,7 @@ class _OpenShard:
     def _add_row(self, row: Row, prepared: Prepared) -> None:
         if self.shard is None:
             path = self.writer.journal.folder / layout.shard_name(len(self.writer.journal.finished))
-            self.shard = ShardWriter(path, self.writer.source.schema, self.writer.arrow_schema(row))
+            self.shard = ShardWriter(path, self.writer.source.schema, self.writer.arrow_schema(row), self.pool)
         part = prepared.part if self.writer.parts is not None or self.writer.splits.blocks else prepared.sample
         row.values.setdefault("key", str(prepared.sample))
         self.shard.add(row, self.writer.splits.name(part, prepared.sample))

@@ -1,0 +1,74 @@
+"""`penstock check`: every problem of raw files at once, before hours are spent."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import click
+
+import penstock as ps
+from penstock.cli.options import make_source, source_options
+
+
+@click.group()
+def check() -> None:
+    """Find every problem of images, boxes, rasters or videos; exit code 1 when there are any."""
+
+
+def _look(kind: str, paths: tuple[str, ...], as_json: bool, options: dict[str, Any]) -> int:
+    decode = options.pop("decode")
+    try:
+        result = ps.check(make_source(kind, paths, options), decode=decode)
+    except ps.DataError as error:
+        if as_json:
+            click.echo(json.dumps({"ok": False, "problems": [problem.as_dict() for problem in error.problems]}))
+        else:
+            click.echo(str(error))
+        return 1
+    click.echo(json.dumps(result.as_dict(), ensure_ascii=False) if as_json else str(result))
+    return 0 if result.ok else 1
+
+
+_decode = click.option("--decode", is_flag=True, help="Decode every image fully, to find damage inside.")
+_json = click.option("--json", "as_json", is_flag=True, help="Every problem, for programs.")
+
+
+@check.command("images")
+@click.argument("path")
+@source_options(ps.Images)
+@_decode
+@_json
+def check_images(path: str, as_json: bool, **options: Any) -> int:
+    """Check a folder of images, or a table of paths and labels."""
+    return _look("images", (path,), as_json, options)
+
+
+@check.command("boxes")
+@click.argument("paths", nargs=-1, required=True)
+@source_options(ps.Boxes)
+@_decode
+@_json
+def check_boxes(paths: tuple[str, ...], as_json: bool, **options: Any) -> int:
+    """Check a table of boxes against its images."""
+    return _look("boxes", paths, as_json, options)
+
+
+@check.command("rasters")
+@click.argument("paths", nargs=-1, required=True)
+@source_options(ps.Rasters)
+@_decode
+@_json
+def check_rasters(paths: tuple[str, ...], as_json: bool, **options: Any) -> int:
+    """Check rasters and their boxes."""
+    return _look("rasters", paths, as_json, options)
+
+
+@check.command("videos")
+@click.argument("paths", nargs=-1, required=True)
+@source_options(ps.Videos)
+@_decode
+@_json
+def check_videos(paths: tuple[str, ...], as_json: bool, **options: Any) -> int:
+    """Check videos, and that frames and label rows agree."""
+    return _look("videos", paths, as_json, options)

@@ -1,0 +1,129 @@
+"""The options of the command line, written once and shared by `check` and `pack`.
+
+Sources of each kind have options of their own; their defaults are those of the Python classes, looked up, not repeated.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import inspect
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
+
+import click
+
+import penstock as ps
+from penstock.packing.options import CODECS, PackOptions
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+# Options of sources: name → (click type, help). Defaults come from the constructors.
+SOURCE_OPTIONS: dict[str, tuple[Any, str]] = {
+    "images": (str, "Folder of the images that a table names; by default beside the table."),
+    "label_from_name": (str, "Pattern for file names, such as '{label}.*' for cat.0.jpg."),
+    "labels": (str, "Labels of the videos: a file, a folder, or a pattern such as 'labels/{stem}.csv'."),
+    "boxes": (str, "Table, layer or folder of boxes."),
+    "classes": (str, "File with one class a line, or A,B,C: fixes names and order."),
+    "point_buffer": (float, "Points become boxes that reach this far from them, in pixels."),
+    "clip_boxes": (bool, "Cut boxes at the border of their image instead of reporting them."),
+    "group_from": (str, "Pattern for file names, such as '{animal}_*': what must stay in one split."),
+    "tile_px": (int, "Side of a tile in pixels."),
+    "overlap": (float, "Overlap of neighbouring tiles, as a fraction."),
+    "min_kept": (float, "A tile keeps a box of which more than this share lies inside it."),
+    "lost_boxes": (
+        click.Choice(["assign", "drop", "error"]),
+        "A box that no tile keeps goes to the tile with most of it.",
+    ),
+    "bands": (str, "Bands for red, green and blue, such as 1,2,3; counted from 1."),
+    "scale": (str, "LOW,HIGH or percentile: how values other than 8-bit become 0 to 255."),
+    "allow_outside": (bool, "Allow paths in tables to leave the folder of the images."),
+    "ignore_other_images": (bool, "Ignore rows that name an image which is not among these rasters."),
+    "nodata": (float, "Value of pixels without data; by default what the raster says."),
+    "skip_nodata": (bool, "Leave out tiles without any data."),
+    "size": (str, "WIDTHxHEIGHT of the stored frames."),
+    "fit": (click.Choice(["stretch", "pad", "crop"]), "How a frame of other proportions comes to that size."),
+    "crop": (str, "Region of interest x,y,width,height, cut out before anything else."),
+    "units": (click.Choice(["auto", "frames", "seconds"]), "What start and stop of events are counted in."),
+}
+
+PACK_OPTIONS: dict[str, tuple[Any, str]] = {
+    "codec": (click.Choice(CODECS), "auto keeps bytes as they are; frames of videos become jpeg, other pixels png."),
+    "quality": (int, "Of jpeg, webp and h264, 1 to 100."),
+    "longest_side": (int, "Shrink images so that the longest side has this many pixels."),
+    "shortest_side": (int, "Shrink images so that the shortest side has this many pixels."),
+    "size": (str, "WIDTHxHEIGHT, exactly."),
+    "split": (str, "Fractions by group, such as train=0.8,val=0.2; or one name for all; auto: the source's own first."),
+    "seed": (int, "Decides which group goes to which split."),
+    "validate": (bool, "Decode every image once while packing."),
+    "on_bad_sample": (click.Choice(["raise", "skip"]), "skip leaves it out, counts it and lists it in the pack."),
+    "shard_mb": (int, "Size at which a shard is closed."),
+    "workers": (str, "auto: one for each core."),
+    "executor": (
+        click.Choice(["thread", "process"]),
+        "process for sources whose Python code holds the interpreter lock.",
+    ),
+}
+
+
+# Images have classes where videos have tables of behaviours.
+IMAGE_LABELS = (click.Choice(["auto", "folders", "none"]), "Whether sub-folders are classes; auto looks.")
+
+
+def source_options(kind: type[Any]) -> Callable[[Command], Command]:
+    """Add the options of a source class to a command."""
+    parameters = inspect.signature(kind.__init__).parameters
+    defaults = {
+        name: parameter.default
+        for name, parameter in parameters.items()
+        if parameter.kind is inspect.Parameter.KEYWORD_ONLY and name in SOURCE_OPTIONS
+    }
+    options = {name: SOURCE_OPTIONS[name] for name in defaults}
+    if kind is ps.Images:
+        options["labels"] = IMAGE_LABELS
+    return _adding(options, defaults)
+
+
+def pack_options(skip: Sequence[str] = ()) -> Callable[[Command], Command]:
+    """Add the options of packing to a command."""
+    defaults = {field.name: field.default for field in dataclasses.fields(PackOptions) if field.name not in skip}
+    return _adding({name: PACK_OPTIONS[name] for name in defaults}, defaults)
+
+
+def _adding(options: dict[str, tuple[Any, str]], defaults: dict[str, Any]) -> Callable[[Command], Command]:
+    decorators = [_option(name, kind, text, defaults[name]) for name, (kind, text) in options.items()]
+    return lambda command: functools.reduce(lambda inner, decorate: decorate(inner), reversed(decorators), command)
+
+
+def _option(name: str, kind: Any, text: str, default: Any) -> Callable[[Any], Any]:
+    flag = "--" + name.replace("_", "-")
+    if kind is bool:
+        return click.option(flag, name, is_flag=True, default=default, help=text)
+    return click.option(flag, name, type=kind, default=default, show_default=default is not None, help=text)
+
+
+def make_source(kind: str, paths: Sequence[str], options: dict[str, Any]) -> Any:
+    """The source that a command names: kind, paths, and the options of its class."""
+    maker = {"images": ps.Images, "boxes": ps.Boxes, "rasters": ps.Rasters, "videos": ps.Videos}[kind]
+    given: Any = list(paths) if len(paths) > 1 else paths[0]
+    chosen = {name: value for name, value in options.items() if name in inspect.signature(maker.__init__).parameters}
+    if chosen.get("crop"):
+        chosen["crop"] = _numbers("crop", chosen["crop"], 4)
+    if isinstance(chosen.get("scale"), str) and "," in chosen["scale"]:
+        low, high = chosen["scale"].split(",", 1)
+        chosen["scale"] = (_number("scale", low), _number("scale", high))
+    return maker(given, **chosen)
+
+
+def _numbers(name: str, text: str, count: int) -> tuple[int, ...]:
+    pieces = text.split(",")
+    if len(pieces) != count or not all(piece.strip().isdecimal() for piece in pieces):
+        raise ps.RecipeError(f"--{name} {text!r} must be {count} whole numbers with commas between them.")
+    return tuple(int(piece) for piece in pieces)
+
+
+def _number(name: str, text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        raise ps.RecipeError(f"--{name}: {text!r} is not a number.") from None
