@@ -112,11 +112,14 @@ def _text(value: Any) -> str:
     return str(value).strip()
 
 
-def read_table(path: Path, *, headerless: tuple[str, ...] = ()) -> Table:
-    """A CSV or Parquet file; `headerless` names the columns of a file whose first line is already data."""
+def read_table(path: Path, *, headerless: tuple[str, ...] = (), first_line: int = 1) -> Table:
+    """A CSV or Parquet file; `headerless` names the columns of a file whose first line is already data.
+
+    `first_line` is where the table begins in a file that says something else before it.
+    """
     if path.suffix.lower() in (".parquet", ".pq"):
         return _read_parquet(path)
-    text = read_text_table(path, str(path))
+    text = read_text_table(path, str(path), first_line=first_line)
     if text is None:
         raise DataError([Problem(str(path), None, "the file is empty", "Write a header and one line per sample")])
     header, columns, lines = text.header, text.columns, text.lines

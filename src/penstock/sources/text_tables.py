@@ -9,7 +9,7 @@ from __future__ import annotations
 import csv
 import io
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -44,14 +44,18 @@ class _Records:
     lines: NDArray[np.int64]
     inside_quotes: NDArray[np.bool_] | None
 
+    def from_line(self, line: int) -> _Records:
+        kept = self.lines >= line
+        return replace(self, starts=self.starts[kept], ends=self.ends[kept], lines=self.lines[kept])
+
     def text(self, number: int) -> str:
         return self.data[self.starts[number] : self.ends[number]].tobytes().decode()
 
 
-def read_text_table(path: Path, name: str) -> TextTable | None:
-    """The table, its first record as the header; None when the file holds no record at all."""
+def read_text_table(path: Path, name: str, *, first_line: int = 1) -> TextTable | None:
+    """The table, its first record from `first_line` on as the header; None when the file holds no record at all."""
     data, problems = _utf8(path, name)
-    records = _records(data, name)
+    records = _records(data, name).from_line(first_line)
     if not len(records.starts):
         return None
     separator = _separator(records.text(0))
