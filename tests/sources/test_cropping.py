@@ -1,0 +1,126 @@
+"""Crops of a raster as files, with the six-column table of their boxes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from raster_making import noise, write_raster
+
+import penstock as ps
+from penstock.codecs.images import decode_image
+from penstock.errors import DataError, RecipeError
+
+COLUMNS = ["image_path", "xmin", "ymin", "xmax", "ymax", "label"]
+ROWS = [
+    ("a.tif", 10, 20, 30, 40, "oak"),
+    ("a.tif", 110, 120, 130, 140, "pine"),
+    ("a.tif", 95, 50, 105, 60, "oak"),
+    ("other.tif", 1, 2, 3, 4, "elm"),
+]
+
+
+@pytest.fixture
+def raster(tmp_path: Path) -> Path:
+    (tmp_path / "flights").mkdir()
+    return write_raster(tmp_path / "flights" / "a.tif", noise(3, 200, 200))
+
+
+@pytest.fixture
+def table() -> pd.DataFrame:
+    return pd.DataFrame(ROWS, columns=COLUMNS)
+
+
+def test_crops_with_boxes_are_written_and_listed(raster: Path, table: pd.DataFrame, tmp_path: Path) -> None:
+    crops = tmp_path / "crops"
+    found = ps.split_raster(raster, table, 100, 0, crops)
+    assert found.columns.tolist() == COLUMNS
+    assert found.values.tolist() == [
+        ["a_0.png", 10, 20, 30, 40, "oak"],
+        ["a_0.png", 95, 50, 100, 60, "oak"],
+        ["a_3.png", 10, 20, 30, 40, "pine"],
+    ]
+    assert sorted(path.name for path in crops.iterdir()) == ["a.csv", "a_0.png", "a_3.png"]
+    pd.testing.assert_frame_equal(pd.read_csv(crops / "a.csv"), found)
+    pixels = decode_image((crops / "a_3.png").read_bytes())
+    assert np.array_equal(pixels, ps.Rasters(raster, tile_px=100, overlap=0)[3]["image"])
+
+
+def test_a_table_on_disk_of_many_images_does_the_same(raster: Path, table: pd.DataFrame, tmp_path: Path) -> None:
+    table.to_csv(tmp_path / "t.csv", index=False)
+    of_file = ps.split_raster(raster, tmp_path / "t.csv", 100, 0, tmp_path / "one")
+    pd.testing.assert_frame_equal(of_file, ps.split_raster(raster, table, 100, 0, tmp_path / "two"))
+
+
+def test_what_was_written_is_a_source_of_boxes(raster: Path, table: pd.DataFrame, tmp_path: Path) -> None:
+    ps.split_raster(raster, table, 100, 0, tmp_path / "crops", allow_empty=True)
+    boxes = ps.Boxes(tmp_path / "crops" / "a.csv")
+    assert [problem for problem in boxes.problems() if not problem.warning] == []
+    assert len(boxes) == 4
+    assert sorted(len(boxes[index]["boxes"]) for index in range(4)) == [0, 0, 1, 2]
+
+
+def test_empty_crops_are_zero_rows_of_the_first_class(raster: Path, table: pd.DataFrame, tmp_path: Path) -> None:
+    found = ps.split_raster(raster, table, 100, 0, tmp_path / "crops", allow_empty=True)
+    empty = found[found.image_path == "a_1.png"]
+    assert empty.values.tolist() == [["a_1.png", 0, 0, 0, 0, "oak"]]
+    assert found.image_path.nunique() == 4
+
+
+def test_without_annotations_all_crops_are_written_and_none_is_called_empty(raster: Path, tmp_path: Path) -> None:
+    found = ps.split_raster(raster, patch_size=100, patch_overlap=0, save_dir=tmp_path / "crops")
+    assert found.columns.tolist() == COLUMNS
+    assert found.image_path.tolist() == [f"a_{number}.png" for number in range(4)]
+    assert found.drop(columns="image_path").isna().all(axis=None)
+    assert sorted(path.suffix for path in (tmp_path / "crops").iterdir()) == [".png"] * 4
+
+
+def test_nothing_is_replaced_unasked(raster: Path, table: pd.DataFrame, tmp_path: Path) -> None:
+    crops = tmp_path / "crops"
+    crops.mkdir()
+    (crops / "a_3.png").write_text("mine")
+    with pytest.raises(RecipeError, match=r"1 of 3 files are already there.*overwrite=True"):
+        ps.split_raster(raster, table, 100, 0, crops)
+    assert [path.name for path in crops.iterdir()] == ["a_3.png"]
+    ps.split_raster(raster, table, 100, 0, crops, overwrite=True)
+    assert decode_image((crops / "a_3.png").read_bytes()).shape == (100, 100, 3)
+
+
+def test_the_annotations_are_never_replaced(raster: Path, table: pd.DataFrame) -> None:
+    beside = raster.with_suffix(".csv")
+    table.to_csv(beside, index=False)
+    before = beside.read_bytes()
+    with pytest.raises(RecipeError, match="is what the crops are made from"):
+        ps.split_raster(raster, beside, 100, 0, raster.parent, overwrite=True)
+    assert beside.read_bytes() == before
+
+
+def test_bad_rows_stop_before_anything_is_written(raster: Path, tmp_path: Path) -> None:
+    bad = pd.DataFrame([("a.tif", 10, 20, 300, 40, "oak"), ("a.tif", 9, 9, 5, 5, "oak")], columns=COLUMNS)
+    with pytest.raises(DataError) as error:
+        ps.split_raster(raster, bad, 100, 0, tmp_path / "crops")
+    assert len(error.value.problems) == 2
+    assert not (tmp_path / "crops").exists()
+
+
+def test_options_of_rasters_are_taken(raster: Path, table: pd.DataFrame, tmp_path: Path) -> None:
+    found = ps.split_raster(raster, table, 100, 0, tmp_path / "crops", lost_boxes="drop", bands=2)
+    assert len(found) == 2
+    pixels = decode_image((tmp_path / "crops" / "a_0.png").read_bytes())
+    assert np.array_equal(pixels[:, :, 0], pixels[:, :, 2])
+
+
+def test_one_raster_at_a_time(tmp_path: Path) -> None:
+    for wrong in (tmp_path, tmp_path / "missing.tif"):
+        with pytest.raises(DataError, match="Name one raster"):
+            ps.split_raster(wrong)
+
+
+def test_the_yell_tile_gives_crops_with_all_crowns(shared_data: Path, tmp_path: Path) -> None:
+    raster = shared_data / "trees_neon" / "2019_YELL_2_528000_4978000_image_crop2.png"
+    found = ps.split_raster(raster, raster.with_suffix(".xml"), 500, 0.25, tmp_path)
+    assert len(found) >= 574
+    assert (found.xmax - found.xmin).min() > 0
+    assert (found[["xmax", "ymax"]] <= 500).all(axis=None)
