@@ -44,6 +44,7 @@ def annotated_images(annotations: Any, options: ReadingOptions) -> AnnotatedImag
         *checked.problems,
         *_mostly_negative(rows, image, len(found.files)),
     ]
+    problems.sort(key=lambda problem: (problem.file, problem.row or 0))
     sorted_images = _sorted_by_image(rows, image, found, sizes, checked, tuple(problems))
     return replace(sorted_images, unreadable=reasons)
 

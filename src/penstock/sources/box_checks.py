@@ -92,8 +92,7 @@ class _Checks:
 
     def _centre_outside(self) -> NDArray[np.bool_]:
         centre = (self.box[:, :2] + self.box[:, 2:]) / 2
-        outside: NDArray[np.bool_] = ((centre < 0) | (centre > self.size)).any(axis=1)
-        return outside
+        return np.asarray(np.any((centre < 0) | (centre > self.size), axis=1))
 
     def _report(self, wrong: NDArray[np.bool_], what: Callable[[int], str], remedy: str) -> None:
         for row in np.flatnonzero(wrong).tolist():

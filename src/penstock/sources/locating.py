@@ -18,8 +18,10 @@ from penstock.sources.paths import IMAGE_ENDINGS, unsafe
 from penstock.sources.reading import ReadingOptions
 from penstock.sources.rows import ImageName
 
-# Opening a file is waiting, not computing: more threads than cores hide it.
-HEADER_THREADS = 16
+# Opening a file is waiting, not computing: more threads than cores hide it. A task of one file would cost more
+# in handing over than in reading.
+HEADER_THREADS = 8
+HEADERS_PER_TASK = 32
 
 
 class NotFound(Exception):  # noqa: N818 - reads as what it is
@@ -179,12 +181,14 @@ def read_sizes(
     sizes = np.zeros((len(files), 2), np.int64)
     reasons: dict[int, str] = {}
     numbers = np.flatnonzero(wanted).tolist()
+    tasks = [numbers[start : start + HEADERS_PER_TASK] for start in range(0, len(numbers), HEADERS_PER_TASK)]
     with ThreadPoolExecutor(HEADER_THREADS) as pool:
-        for number, found in zip(numbers, pool.map(size, numbers), strict=True):
-            if isinstance(found, str):
-                reasons[number] = found
-            else:
-                sizes[number] = found
+        found = [result for task in pool.map(lambda task: [size(number) for number in task], tasks) for result in task]
+    for number, result in zip(numbers, found, strict=True):
+        if isinstance(result, str):
+            reasons[number] = result
+        else:
+            sizes[number] = result
     return sizes, reasons
 
 
