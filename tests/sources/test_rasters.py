@@ -20,6 +20,7 @@ from raster_making import noise, write_raster
 from rasterio.crs import CRS
 
 import penstock as ps
+from penstock.codecs.headers import UnreadableImage
 from penstock.errors import DataError, RecipeError
 from penstock.geometry import TileGrid, as_boxes, place_boxes
 from penstock.samples import Source, Streamed
@@ -189,6 +190,26 @@ def test_changing_a_sample_does_not_change_the_source(tmp_path: Path) -> None:
 def test_wrong_options_are_told_before_anything_is_read(options: dict[str, Any]) -> None:
     with pytest.raises(RecipeError, match=next(iter(options))):
         ps.Rasters("there is no such file", **options)
+
+
+def test_the_stamp_of_a_part_changes_with_boxes_tiles_and_pixels(tmp_path: Path) -> None:
+    raster = write_raster(tmp_path / "a.tif", noise(3, 20, 20))
+    table = write_table(tmp_path / "t.csv", ["a.tif,1,2,3,4,oak"])
+    moved = write_table(tmp_path / "u.csv", ["a.tif,1,2,3,5,oak"])
+
+    def stamp(**options: Any) -> bytes:
+        return ps.Rasters(raster, **options).parts[0].stamp()
+
+    assert stamp(boxes=table) == stamp(boxes=table)
+    made = [
+        stamp(),
+        stamp(boxes=table),
+        stamp(boxes=moved),
+        stamp(tile_px=10),
+        stamp(bands="3,2,1"),
+        stamp(scale="2-98"),
+    ]
+    assert len(set(made)) == len(made)
 
 
 # --- nodata tiles --------------------------------------------------------------------------------------------------
@@ -415,10 +436,12 @@ def test_damage_inside_fails_only_the_tiles_that_it_touches(tmp_path: Path) -> N
     data[middle : middle + 200] = bytes(200)
     path.write_bytes(data)
     source = ps.Rasters(path, tile_px=100, overlap=0)
-    with pytest.raises(DataError, match="100×100 px at x 100, y 0 cannot be read"):
+    with pytest.raises(UnreadableImage, match=r"100×100 px at x 100, y 0 of a\.tif cannot be read"):
         source.read(1)
-    with pytest.raises(DataError, match=r"a\.tif: the 100×100 px at x 0, y 0"):
-        list(source.parts[0].stream())
+    (part,) = source.parts
+    assert [raw.index for raw in part.stream()] == list(range(6))
+    with pytest.raises(UnreadableImage, match=r"100×100 px at x 0, y 0 of a\.tif cannot be read"):
+        part.decode(next(part.stream()))
     for image, raw in zip(expected, source.parts[0].stream(3), strict=True):
         assert np.array_equal(source.parts[0].decode(raw)["image"], image)
     assert len(ps.Rasters(path, tile_px=100, overlap=0, nodata=0, skip_nodata=True)) == 6

@@ -14,7 +14,14 @@ from penstock.codecs.headers import UnreadableImage, read_file_header, sniff
 from penstock.errors import DataError, Problem
 from penstock.geometry import TileGrid, Window
 from penstock.sources.raster_options import PixelOptions
-from penstock.sources.raster_pixels import PixelRules, TilePixels, UnusableRaster, decide_rules, percentile_range
+from penstock.sources.raster_pixels import (
+    DamagedTile,
+    PixelRules,
+    TilePixels,
+    UnusableRaster,
+    decide_rules,
+    percentile_range,
+)
 from penstock.sources.raster_windows import Handles, RowBand, columns_of, gdal, open_raster, read_sample, read_window
 
 # One row of 400 px tiles of a raster 20,000 px wide takes 24 MB as uint8 and 96 MB as float32.
@@ -112,10 +119,10 @@ def read_tile(handles: Handles, raster: RasterFile, window: Window) -> TilePixel
 
 def stream_tiles(
     handles: Handles, raster: RasterFile, grid: TileGrid, numbers: NDArray[np.int64]
-) -> Iterator[TilePixels]:
+) -> Iterator[TilePixels | DamagedTile]:
     """The tiles with these numbers (ascending), the same as `read_tile` gives them, one row of tiles at a time.
 
-    Where the rows around a tile are damaged, each tile is read by itself, so that only damaged ones fail.
+    Where the rows around a tile are damaged, each tile is read by itself, so that only damaged ones are lost.
     """
     rows, columns = np.divmod(numbers, len(grid.columns))
     spans = _column_spans(raster, grid)
@@ -130,18 +137,25 @@ def stream_tiles(
 
 def _tiles_of_row(
     band: RowBand, raster: RasterFile, grid: TileGrid, row: int, columns: NDArray[np.int64], span: range
-) -> Iterator[TilePixels]:
+) -> Iterator[TilePixels | DamagedTile]:
     if not len(columns):
         return
     try:
         pixels = band.rows(grid.rows[row], grid.tile_height)
-    except DataError:
+    except UnreadableImage:
         for column in columns:
-            yield read_tile(band.handles, raster, grid.window(row * len(grid.columns) + int(column)))
+            yield _tile_or_damage(band.handles, raster, grid.window(row * len(grid.columns) + int(column)))
         return
     for column in columns:
         x = grid.columns[column] - grid.columns[span.start]
         yield columns_of(pixels, x, x + grid.tile_width)
+
+
+def _tile_or_damage(handles: Handles, raster: RasterFile, window: Window) -> TilePixels | DamagedTile:
+    try:
+        return read_tile(handles, raster, window)
+    except UnreadableImage as error:
+        return DamagedTile(str(error))
 
 
 def _column_spans(raster: RasterFile, grid: TileGrid) -> list[range]:

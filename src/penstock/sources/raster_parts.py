@@ -8,12 +8,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from penstock.errors import DataError
+from penstock.codecs.headers import UnreadableImage
 from penstock.geometry import TileGrid, Window
 from penstock.samples import Origin, Raw, Sample
 from penstock.sources.paths import origin_of
 from penstock.sources.raster_files import RasterFile, read_tile, stream_tiles
-from penstock.sources.raster_pixels import to_rgb, valid_pixels
+from penstock.sources.raster_pixels import DamagedTile, TilePixels, to_rgb, valid_pixels
 from penstock.sources.raster_windows import Handles
 from penstock.sources.tile_boxes import TileBoxes
 
@@ -47,6 +47,12 @@ class RasterPart:
     def origin(self) -> Origin:
         return origin_of(self.raster.path)
 
+    def stamp(self) -> bytes:
+        """Bytes that change when the annotations, the tiles or the pixel rules do."""
+        settings = repr((self.grid, self.raster.rules, self.group, self.split)).encode()
+        dealt = (self.numbers, self.boxes.starts, self.boxes.boxes, self.boxes.labels)
+        return settings + b"".join(array.tobytes() for array in dealt)
+
     def window(self, index: int) -> Window:
         """Where tile `index` of this part lies in its raster."""
         return self.grid.window(int(self.numbers[index]))
@@ -65,6 +71,8 @@ class RasterPart:
             yield Raw(index, pixels)
 
     def decode(self, raw: Raw) -> Sample:
+        if isinstance(raw.data, DamagedTile):
+            raise UnreadableImage(raw.data.reason)
         return {"image": to_rgb(raw.data, self.raster.rules), **self.annotations(raw.index)}
 
     def annotations(self, index: int) -> Sample:
@@ -89,15 +97,9 @@ def tiles_with_data(handles: Handles, raster: RasterFile, grid: TileGrid) -> NDA
     A tile that cannot be read counts as one with data: reading it says what is wrong.
     """
     found = np.ones(len(grid), bool)
-    if not raster.rules.may_lack_data:
-        return found
-    first = 0
-    while first < len(grid):
-        try:
-            for tile in stream_tiles(handles, raster, grid, np.arange(first, len(grid))):
+    if raster.rules.may_lack_data:
+        for number, tile in enumerate(stream_tiles(handles, raster, grid, np.arange(len(grid)))):
+            if isinstance(tile, TilePixels):
                 valid = valid_pixels(tile, raster.rules)
-                found[first] = valid is None or bool(valid.any())
-                first += 1
-        except DataError:
-            first += 1
+                found[number] = valid is None or bool(valid.any())
     return found

@@ -45,6 +45,16 @@ class TilePixels(NamedTuple):
     pixels: NDArray[Any]
     mask: NDArray[np.uint8] | None
 
+    @property
+    def nbytes(self) -> int:
+        return self.pixels.nbytes + (0 if self.mask is None else self.mask.nbytes)
+
+
+class DamagedTile(NamedTuple):
+    """What a stream delivers in place of a tile that cannot be read; decoding it raises the reason."""
+
+    reason: str
+
 
 @dataclass(frozen=True)
 class PixelRules:

@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from penstock.errors import DataError, Problem, require
+from penstock.codecs.headers import UnreadableImage
+from penstock.errors import require
 from penstock.geometry import Window
 from penstock.sources.raster_pixels import PixelRules, TilePixels
 
@@ -61,7 +62,7 @@ class Handles(threading.local):
 def read_window(
     handles: Handles, path: Path, rules: PixelRules, window: Window, out: TilePixels | None = None
 ) -> TilePixels:
-    """The pixels of a window as they are stored, into `out` where that is given."""
+    """The pixels of a window as they are stored, into `out` where that is given; UnreadableImage on damage."""
     from rasterio.errors import RasterioError
     from rasterio.windows import Window as RasterioWindow
 
@@ -74,14 +75,9 @@ def read_window(
             if into.mask is not None:
                 dataset.read_masks(rules.bands[0], window=where, out=into.mask)
     except RasterioError as error:
-        raise DataError([unreadable(path, window, error)]) from error
+        where_text = f"{window.width}×{window.height} px at x {window.x}, y {window.y} of {path.name}"
+        raise UnreadableImage(f"{where_text} cannot be read ({error.__cause__ or error})") from error
     return into
-
-
-def unreadable(path: Path, window: Window, error: Exception) -> Problem:
-    cause = error.__cause__ or error
-    what = f"the {window.width}×{window.height} px at x {window.x}, y {window.y} cannot be read ({cause})"
-    return Problem(path.as_posix(), None, what, "Copy or export the raster again")
 
 
 def read_sample(dataset: Any, rules: PixelRules, longest_px: int) -> TilePixels:
