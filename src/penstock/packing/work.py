@@ -136,8 +136,8 @@ def _runs(parts: Sequence[Part], start: Place, groups_of_pictures: bool) -> Iter
 
 def _held_bytes(data: Any) -> int:
     """About how much memory an undecoded sample takes."""
-    if isinstance(data, np.ndarray):
-        return data.nbytes
+    if hasattr(data, "nbytes"):
+        return int(data.nbytes)
     if isinstance(data, bytes | bytearray | memoryview):
         return len(data)
     width, height = getattr(data, "width", 0), getattr(data, "height", 0)
