@@ -191,9 +191,7 @@ def test_rows_in_different_coordinate_systems_are_a_problem(tmp_path: Path) -> N
         ("imge_path,xmin,ymin,xmax,ymax,label\na,1,2,3,4,T\n", "image_path is missing. Did you mean 'imge_path'?"),
     ],
 )
-def test_a_table_of_another_kind_is_said_with_the_columns_that_were_meant(
-    tmp_path: Path, text: str, said: str
-) -> None:
+def test_a_table_of_another_kind_is_said_with_the_columns_that_were_meant(tmp_path: Path, text: str, said: str) -> None:
     with pytest.raises(ps.DataError) as caught:
         read(tmp_path, text)
     assert said in str(caught.value)

@@ -23,7 +23,7 @@ from penstock.sources.reading import ReadingOptions
 from penstock.sources.rows import Rows, join_rows
 from penstock.sources.tables import TABLE_ENDINGS, table_of_frame
 from penstock.sources.voc import voc_rows
-from penstock.sources.yolo import is_yolo_file, label_files, yolo_rows
+from penstock.sources.yolo import is_yolo_file, label_files, loose_label_files, yolo_rows
 
 _ENDINGS = {".xml": "Pascal VOC", ".json": "JSON", ".txt": "YOLO"}
 _EXPECTED = "Expected CSV, Parquet, Pascal VOC (.xml), COCO (.json), YOLO (.txt), GeoJSON, GeoPackage or shapefile"
@@ -67,16 +67,17 @@ def _folder_rows(folder: Path, options: ReadingOptions) -> Rows:
     found: dict[str, list[Path]] = {}
     for file in files_below(folder, {*_ENDINGS, *TABLE_ENDINGS, *LAYER_ENDINGS}):
         found.setdefault(_ENDINGS.get(file.suffix.lower(), file.suffix.lower()), []).append(file)
-    if len(found) > 1:
-        found.pop("YOLO", None)  # readme.txt and the like
+    if "YOLO" in found:
+        found["YOLO"] = loose_label_files(found["YOLO"], options)
+    found = {kind: files for kind, files in found.items() if files}
     if not found:
         raise DataError([Problem(str(folder), None, "the folder holds no annotations", _EXPECTED)])
     if len(found) > 1:
         kinds = ", ".join(f"{len(files):,} {kind}" for kind, files in found.items())
         remedy = f"Say which, with a pattern such as '{folder}/*{next(iter(found.values()))[0].suffix}'"
         raise DataError([Problem(str(folder), None, f"the folder holds annotations of several kinds: {kinds}", remedy)])
-    (files,) = found.values()
-    return _file_rows(files, options)
+    ((kind, files),) = found.items()
+    return yolo_rows(files, options) if kind == "YOLO" else _file_rows(files, options)
 
 
 def _is_yolo_root(folder: Path) -> bool:

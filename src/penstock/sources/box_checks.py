@@ -30,7 +30,7 @@ def check_boxes(
     rows: Rows, image: NDArray[np.int64], names: list[str], sizes: NDArray[np.int64], options: ReadingOptions
 ) -> CheckedBoxes:
     """Convert to pixels, clip what may be clipped, and find every row that is wrong. `image` numbers `names`, or −1."""
-    size = np.where((image >= 0)[:, None], sizes[np.maximum(image, 0)] if len(sizes) else 0, 0)
+    size = np.vstack([sizes, np.zeros((1, 2), np.int64)])[image]  # −1, no image, takes the last
     box = _in_pixels(rows, size)
     has = ~np.isnan(box[:, 0]) & (image >= 0)
     checks = _Checks(rows, box, size, image, names)

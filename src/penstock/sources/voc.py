@@ -47,6 +47,7 @@ class _Document:
     def __init__(self) -> None:
         self.root = ""
         self.filename = ""
+        self.damaged = False
         self.objects: list[_Object] = []
         self._path: list[str] = []
         self._text: list[str] = []
@@ -104,7 +105,7 @@ def voc_rows(files: Sequence[Path]) -> Rows:
             tables.append(number)
         if not document.objects:
             boxes.append([np.nan] * 4)
-            broken.append(False)
+            broken.append(document.damaged)
             lines.append(1)
             labels.append("")
             tables.append(number)
@@ -126,7 +127,9 @@ def voc_rows(files: Sequence[Path]) -> Rows:
 
 
 def _read(file: Path, problems: list[Problem]) -> _Document:
+    """What a file says; a damaged one says nothing but the name of its image."""
     document = _Document()
+    before = len(problems)
     try:
         document.parse(file.read_bytes())
     except expat.ExpatError as error:
@@ -138,6 +141,8 @@ def _read(file: Path, problems: list[Problem]) -> _Document:
         if document.root != "annotation":
             what = f"is no Pascal VOC file: its first element is <{document.root}>, expected <annotation>"
             problems.append(Problem(str(file), None, what, "Leave it out, or export it as Pascal VOC"))
+    if len(problems) > before:
+        document.damaged, document.objects = True, []
     return document
 
 

@@ -21,7 +21,6 @@ from penstock.sources.reading import ReadingOptions, class_file
 from penstock.sources.rows import ImageName, Rows, make_rows, numbered
 
 CLASS_FILES = ("classes.txt", "obj.names", "data.yaml", "dataset.yaml", "data.yml")
-_NOT_LABELS = frozenset({"classes.txt", "readme.txt", "requirements.txt", "train.txt", "val.txt", "test.txt"})
 # Fractions are written with about six decimals, so that boxes at the border may pass it by rounding.
 ROUNDING = 1e-5
 
@@ -41,13 +40,20 @@ def is_yolo_file(file: Path) -> bool:
 
 
 def label_files(folder: Path) -> list[Path]:
-    """The text files of a folder that hold labels."""
-    return [file for file in files_below(folder, [".txt"]) if file.name.lower() not in _NOT_LABELS]
+    """The text files of a folder of labels."""
+    return [file for file in files_below(folder, [".txt"]) if file.name not in CLASS_FILES]
+
+
+def loose_label_files(files: Sequence[Path], options: ReadingOptions) -> list[Path]:
+    """Of text files that may be anything, those that look like labels or are called like an image."""
+    stems = {folder: _stems(_image_folder(folder, options)) for folder in {file.parent for file in files}}
+    others = [file for file in files if file.name not in CLASS_FILES]
+    return [file for file in others if file.stem in stems[file.parent] or is_yolo_file(file)]
 
 
 def yolo_rows(files: Sequence[Path], options: ReadingOptions, root: Path | None = None) -> Rows:
     """Rows of label files; below a `root`, images without a label file are negatives too."""
-    files = [file for file in files if file.name.lower() not in _NOT_LABELS]
+    files = [file for file in files if file.name not in CLASS_FILES]
     reader = _YoloReader(files, options, root)
     for number, file in enumerate(files):
         reader.add(number, file)
