@@ -49,7 +49,7 @@ class FrameLabels(Protocol):
         """The labels of all frames, given when each is shown."""
         ...
 
-    def misfits(self, video: str, times: Times) -> list[Problem]:
+    def misfits(self, video: str, frames: int, end_seconds: float) -> list[Problem]:
         """Where the labels do not fit the frames that the video really has."""
         ...
 
@@ -73,7 +73,7 @@ class NoLabels:
     def over(self, times: Times) -> Labels:
         return np.full((len(times), self.behaviour_count), UNLABELLED, np.int8)
 
-    def misfits(self, video: str, times: Times) -> list[Problem]:
+    def misfits(self, video: str, frames: int, end_seconds: float) -> list[Problem]:
         return []
 
 
@@ -97,8 +97,8 @@ class RowLabels:
         out[:shared] = self.values[:shared]
         return out
 
-    def misfits(self, video: str, times: Times) -> list[Problem]:
-        rows, frames = len(self.values), len(times)
+    def misfits(self, video: str, frames: int, end_seconds: float) -> list[Problem]:
+        rows = len(self.values)
         if rows == frames:
             return []
         counts = f"{rows:,} label rows for the {frames:,} frames of {video}"
@@ -158,21 +158,17 @@ class EventLabels:
             present[:, place] = with_background(np.delete(present, place, axis=1))
         return present
 
-    def misfits(self, video: str, times: Times) -> list[Problem]:
-        if self.seconds and np.isnan(times).any():
+    def misfits(self, video: str, frames: int, end_seconds: float) -> list[Problem]:
+        if self.seconds and np.isnan(end_seconds):
             what = f"the events are in seconds, and {video} has no clock"
             return [Problem(self.file, None, what, "Give start and stop in frames")]
-        return [self._beyond(event, video, times) for event in self.events if event.start >= self._end(times)]
-
-    def _end(self, times: Times) -> float:
-        if not self.seconds:
-            return float(len(times))
-        return float(times[-1] + (np.diff(times).max() if len(times) > 1 else 1.0)) + _HALF_MILLISECOND
-
-    def _beyond(self, event: Event, video: str, times: Times) -> Problem:
-        unit, end = ("s", f"{times[-1]:.3f} s") if self.seconds else ("", f"frame {len(times) - 1:,}")
-        what = f"{event.behaviour} starts at {event.start:g} {unit}".rstrip() + f", after the end of {video} ({end})"
-        return Problem(self.file, event.line, what, _REMEDY)
+        end = end_seconds + _HALF_MILLISECOND if self.seconds else frames
+        words = f"which ends at {end_seconds:.3f} s" if self.seconds else f"which has {frames:,} frames"
+        return [
+            Problem(self.file, event.line, f"{event.behaviour} starts at {event.start:g} in {video}, {words}", _REMEDY)
+            for event in self.events
+            if event.start >= end
+        ]
 
 
 def overlaps(file: str, events: Sequence[Event]) -> Iterator[Problem]:

@@ -37,12 +37,25 @@ class Footage(Protocol):
     def picture(self, number: int) -> Picture: ...
     def rgb(self, picture: Picture) -> Pixels: ...
     def origin(self) -> Origin: ...
-    def warnings(self) -> list[Problem]: ...
+    def problems(self) -> list[Problem]:
+        """What is wrong as far as can be seen without decoding everything."""
+        ...
+
+    def damage(self) -> list[Problem]:
+        """What only a full pass finds."""
+        ...
 
 
 def until(times: NDArray[np.float64], number: int) -> float:
     """When the frame after this one is shown; the last frame stays for ever."""
     return float(times[number + 1]) if number + 1 < len(times) else float("inf")
+
+
+def end_of(times: NDArray[np.float64]) -> float:
+    """When the last frame is over, if it stays as long as the one before it."""
+    if len(times) < 2:
+        return float("inf")
+    return float(2 * times[-1] - times[-2])
 
 
 def unreadable(file: str, reason: object, remedy: str = "Re-encode the video, or leave it out") -> DataError:

@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 
 from penstock.codecs.decoding import DecodingPass, Packets, scan_packets
 from penstock.codecs.video import Frame, UnreadableVideo, display_size, frame_checksum, frame_to_rgb
-from penstock.errors import Problem
+from penstock.errors import DataError, Problem
 from penstock.samples import Origin
-from penstock.sources.framing import Framing, on_canvas
+from penstock.sources.framing import Framing, Placement, on_canvas
 from penstock.sources.paths import origin_of
 from penstock.sources.pictures import Picture, Pixels, unreadable, until
 from penstock.sources.video_cursors import Cursors
@@ -146,19 +146,34 @@ class VideoFile:
         return Picture(frame, float(table.times[number]), until(table.times, number))
 
     def rgb(self, picture: Picture) -> Pixels:
-        frame = picture.pixels
+        place = self._place(picture.pixels)
+        return on_canvas(frame_to_rgb(picture.pixels, place.window, place.scaled), place)
+
+    def _place(self, frame: Frame) -> Placement:
         try:
-            place = self._framing.placement(*display_size(frame))
+            return self._framing.placement(*display_size(frame))
         except ValueError as error:
             raise unreadable(self.file, error, "Give a crop inside the frame") from error
-        return on_canvas(frame_to_rgb(frame, place.window, place.scaled), place)
 
-    def warnings(self) -> list[Problem]:
-        """What is wrong at the end of the file; needs the full pass."""
-        count, damaged = len(self.times()), self.table().damaged_packets
-        announced = self._packets().announced
-        if damaged:
-            what = f"decodes {count:,} frames; {damaged:,} packets after that are damaged"
+    def problems(self) -> list[Problem]:
+        """Whether it opens, its first frame decodes, and the crop lies inside."""
+        try:
+            self._packets()
+            first = next(self.pictures())
+            self._place(first.pixels)
+        except DataError as error:
+            return list(error.problems)
+        return []
+
+    def damage(self) -> list[Problem]:
+        """What a full pass finds: damage in the middle, or an end that is missing."""
+        try:
+            table = self.table()
+        except DataError as error:
+            return list(error.problems)
+        count, announced = len(table.times), self._packets().announced
+        if table.damaged_packets:
+            what = f"decodes {count:,} frames; {table.damaged_packets:,} packets after that are damaged"
         elif announced > count:
             what = f"decodes {count:,} frames; the container announces {announced:,}, so the end seems to be missing"
         else:
