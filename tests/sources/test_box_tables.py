@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from picture_making import write_picture
 
 import penstock as ps
 from penstock.sources.annotations import AnnotatedImages, read_annotations
+from picture_making import write_picture
 
 EXPECTED = [[1, 2, 11, 22], [5.5, 6, 30, 28]]
 
@@ -34,25 +34,36 @@ def problems(folder: Path, text: str | bytes, **options: Any) -> list[tuple[int 
 
 
 FORMS = {
-    "as documented": "image_path, xmin, ymin, xmax, ymax, label\na.png, 1, 2, 11, 22, Tree\na.png, 5.5, 6, 30, 28, Bush",
+    "as documented": (
+        "image_path, xmin, ymin, xmax, ymax, label\na.png, 1, 2, 11, 22, Tree\na.png, 5.5, 6, 30, 28, Bush"
+    ),
     "another order": "label,ymax,xmax,ymin,xmin,image_path\nTree,22,11,2,1,a.png\nBush,28,30,6,5.5,a.png\n",
     "x before y": "image_path,xmin,xmax,ymin,ymax,label\na.png,1,11,2,22,Tree\na.png,5.5,30,6,28,Bush\n",
     "upper case": "IMAGE_PATH,XMIN,YMIN,XMAX,YMAX,LABEL\na.png,1,2,11,22,Tree\na.png,5.5,6,30,28,Bush\n",
     "an index column": ",image_path,xmin,ymin,xmax,ymax,label\n0,a.png,1,2,11,22,Tree\n1,a.png,5.5,6,30,28,Bush\n",
     "headerless": "a.png,1,2,11,22,Tree\na.png,5.5,6,30,28,Bush\n",
-    "semicolons and decimal commas": "image;xmin;ymin;xmax;ymax;class\na.png;1,0;2;11;22;Tree\na.png;5,5;6;30;28;Bush\n",
+    "semicolons and decimal commas": (
+        "image;xmin;ymin;xmax;ymax;class\na.png;1,0;2;11;22;Tree\na.png;5,5;6;30;28;Bush\n"
+    ),
     "headerless with decimal commas": "a.png;1,0;2;11;22;Tree\na.png;5,5;6;30;28;Bush\n",
     "tabs": "file\tx1\ty1\tx2\ty2\tcategory\na.png\t1\t2\t11\t22\tTree\na.png\t5.5\t6\t30\t28\tBush\n",
     "windows line ends": "image_path,xmin,ymin,xmax,ymax,label\r\na.png,1,2,11,22,Tree\r\na.png,5.5,6,30,28,Bush\r\n",
     "old line ends": "image_path,xmin,ymin,xmax,ymax,label\ra.png,1,2,11,22,Tree\ra.png,5.5,6,30,28,Bush",
-    "a byte order mark": b"\xef\xbb\xbfimage_path,xmin,ymin,xmax,ymax,label\na.png,1,2,11,22,Tree\na.png,5.5,6,30,28,Bush",
+    "a byte order mark": (
+        b"\xef\xbb\xbfimage_path,xmin,ymin,xmax,ymax,label\na.png,1,2,11,22,Tree\na.png,5.5,6,30,28,Bush"
+    ),
     "UTF-16": "image_path,xmin,ymin,xmax,ymax,label\na.png,1,2,11,22,Tree\na.png,5.5,6,30,28,Bush\n".encode("utf-16"),
-    "quotes after blanks": 'image_path, xmin, ymin, xmax, ymax, label\n"a.png", 1, 2, 11, 22, "Tree"\na.png, 5.5, 6, 30, 28, "Bush"\n',
+    "quotes after blanks": (
+        'image_path, xmin, ymin, xmax, ymax, label\n"a.png", 1, 2, 11, 22, "Tree"\na.png, 5.5, 6, 30, 28, "Bush"\n'
+    ),
     "WKT": (
         'image_path,geometry,label\na.png,"POLYGON ((1 2, 11 2, 11 22, 1 22, 1 2))",Tree\n'
         'a.png,"MULTIPOLYGON (((5.5 6, 30 6, 30 28, 5.5 6)))",Bush\n'
     ),
-    "more columns": "image_path,width,height,xmin,ymin,xmax,ymax,label,score\na.png,9,9,1,2,11,22,Tree,1\na.png,9,9,5.5,6,30,28,Bush,1",
+    "more columns": (
+        "image_path,width,height,xmin,ymin,xmax,ymax,label,score\n"
+        "a.png,9,9,1,2,11,22,Tree,1\na.png,9,9,5.5,6,30,28,Bush,1"
+    ),
 }
 
 
@@ -72,8 +83,8 @@ def test_a_data_frame_and_parquet_give_the_same_as_the_csv(tmp_path: Path) -> No
     path = table(tmp_path, FORMS["as documented"])
     frame = pd.read_csv(path, skipinitialspace=True)
     frame.to_parquet(tmp_path / "boxes.parquet")
-    for annotations in (frame, tmp_path / "boxes.parquet"):
-        found = read_annotations(annotations, images=tmp_path)
+    for given in (frame, tmp_path / "boxes.parquet"):
+        found = read_annotations(given, images=tmp_path)
         assert found.boxes.tolist() == EXPECTED
         assert found.problems == ()
 
@@ -166,7 +177,7 @@ def test_splits_and_groups_are_taken_from_their_columns(tmp_path: Path) -> None:
     found = read(tmp_path, text, group_column="site")
     assert found.splits == ("train", "val")
     assert found.groups == ("X", "Y")
-    with pytest.raises(ps.DataError, match="no column 'sight'.*Did you mean 'site'"):
+    with pytest.raises(ps.DataError, match=r"no column 'sight'.*Did you mean 'site'"):
         read(tmp_path, text, group_column="sight")
 
 
@@ -209,7 +220,7 @@ def test_several_tables_are_read_together(tmp_path: Path) -> None:
 
 
 def test_a_folder_with_annotations_of_several_kinds_asks_for_a_pattern(shared_data: Path) -> None:
-    with pytest.raises(ps.DataError, match="several kinds.*pattern"):
+    with pytest.raises(ps.DataError, match=r"several kinds.*pattern"):
         read_annotations(shared_data / "trees_neon")
 
 

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from picture_making import write_picture
 
 import penstock as ps
 from penstock.sources.annotations import AnnotatedImages, read_annotations
+from picture_making import write_picture
 
 
 def coco(folder: Path, annotations: list[dict[str, Any]], **changes: Any) -> AnnotatedImages:
@@ -89,6 +89,6 @@ def test_a_file_without_categories_has_their_numbers_as_names(tmp_path: Path) ->
 )
 def test_another_json_is_said_to_be_one(tmp_path: Path, text: str, said: str) -> None:
     (tmp_path / "x.json").write_text(text)
-    with pytest.raises(ps.DataError, match="x.json") as caught:
+    with pytest.raises(ps.DataError, match=r"x\.json") as caught:
         read_annotations(tmp_path / "x.json")
     assert said in str(caught.value)

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from picture_making import write_picture
 
 import penstock as ps
 from penstock.sources.annotations import read_annotations
+from picture_making import write_picture
 
 
 def write(path: Path, text: str) -> Path:

@@ -35,7 +35,7 @@ def check_boxes(
     has = ~np.isnan(box[:, 0]) & (image >= 0)
     checks = _Checks(rows, box, size, image, names)
     usable = has & ~checks.shape(has)
-    box = checks.border(usable, rows.clip | options.clip_boxes)
+    box = checks.border(usable, rows.clip | rows.point | options.clip_boxes)
     usable &= ~checks.lost
     labels = _LabelNumbers(rows, options.classes, usable)
     problems = [*checks.problems, *labels.problems]
@@ -84,7 +84,7 @@ class _Checks:
         over = known & np.asarray(np.any((self.box < 0) | (self.box > limit), axis=1))
         inside = np.clip(self.box, 0, limit)
         gone: NDArray[np.bool_] = over & ((inside[:, 2] <= inside[:, 0]) | (inside[:, 3] <= inside[:, 1]))
-        gone = gone | (over & self.rows.clip & self._centre_outside())
+        gone = gone | (over & self.rows.point & self._centre_outside())
         self._report(gone, self._gone, "Check the row: wrong image, or coordinates of another size of it?")
         self._report(over & ~gone & ~clip, self._outside, "Fix the row, or pass clip_boxes=True (--clip-boxes)")
         self.lost = gone

@@ -68,7 +68,7 @@ def _rows(table: Table, found: _Found, options: ReadingOptions) -> Rows:
         label=label,
         box=np.where(broken[:, None], np.nan, found.box),
         broken=broken,
-        clip=found.points,
+        point=found.points,
         problems=[*table.problems, *found.problems, *problems, *_mixed_crs(table), *_torn_images(table, image)],
         splits=_per_image(table, table.find("split"), image),
         groups=_per_image(table, _group_column(table, options), image),

@@ -130,7 +130,7 @@ def _placed_by_name(features: Features, column: str, options: ReadingOptions) ->
         label=label,
         box=box,
         broken=broken,
-        clip=points,
+        point=points,
         problems=problems,
     )
 

@@ -32,7 +32,8 @@ class Rows:
     broken        the row has a problem that is already reported, and its box is NaN
     fractions     the box is in fractions of width and height (YOLO)
     listed_classes  names in an order that the format itself fixes (YOLO's classes.txt)
-    clip          the box may reach over the border without a word: it was made from a point or a map feature
+    point         the box was made around a point: it ends at the border, and the point must be inside
+    clip          the box may reach over the border without a word, as a map feature does
     """
 
     tables: tuple[str, ...]
@@ -45,6 +46,7 @@ class Rows:
     box: NDArray[np.float64]
     broken: NDArray[np.bool_]
     fractions: NDArray[np.bool_]
+    point: NDArray[np.bool_]
     clip: NDArray[np.bool_]
     problems: tuple[Problem, ...] = ()
     listed_classes: tuple[str, ...] = ()
@@ -71,6 +73,7 @@ def make_rows(
     table: Any = 0,
     broken: Any = False,
     fractions: Any = False,
+    point: Any = False,
     clip: Any = False,
     problems: Iterable[Problem] = (),
     listed_classes: tuple[str, ...] = (),
@@ -94,6 +97,7 @@ def make_rows(
         box=np.asarray(box, np.float64).reshape(count, 4),
         broken=column(broken, np.bool_),
         fractions=column(fractions, np.bool_),
+        point=column(point, np.bool_),
         clip=column(clip, np.bool_),
         problems=tuple(problems),
         listed_classes=listed_classes,
@@ -131,6 +135,7 @@ def join_rows(pieces: Sequence[Rows]) -> Rows:
         box=stacked("box"),
         broken=stacked("broken"),
         fractions=stacked("fractions"),
+        point=stacked("point"),
         clip=stacked("clip"),
         problems=[problem for piece in pieces for problem in piece.problems],
         splits=shifted("splits"),
