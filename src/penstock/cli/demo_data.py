@@ -22,7 +22,8 @@ def ground(rng: np.random.Generator, width: int, height: int) -> NDArray[np.uint
     coarse = rng.normal(0, 1, (12, 12, 3)).astype(np.float32)
     soft = cv2.resize(coarse, (width, height), interpolation=cv2.INTER_CUBIC) * 14
     fine = rng.normal(0, 5, (height, width, 1)).astype(np.float32)
-    return np.clip(np.array([112, 124, 92], np.float32) + soft + fine, 0, 255).astype(np.uint8)
+    earth: NDArray[np.float32] = np.array([112, 124, 92], np.float32) + soft + fine
+    return np.clip(earth, 0, 255).astype(np.uint8)
 
 
 def write_shapes(folder: Path, count: int = 90) -> Path:

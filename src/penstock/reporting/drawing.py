@@ -47,7 +47,7 @@ def caption(sample: Sample, schema: Schema) -> str:
     for field in schema.fields:
         value = sample.get(field.name)
         if field.kind == "class":
-            words.append(_class_name(int(value), schema.classes))
+            words.append(_class_name(int(sample[field.name]), schema.classes))
         elif field.kind == "boxes":
             words.append(f"{len(np.asarray(value))} boxes")
         elif field.kind == "labels" and field.name == "labels":

@@ -1,0 +1,168 @@
+"""Interrupted work goes on where it stopped and ends in the same bytes, however it was interrupted."""
+
+from __future__ import annotations
+
+import os
+import random
+import select
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from made_sources import Pictures, Reels, folder_bytes
+
+import penstock as ps
+
+TESTS = Path(__file__).resolve().parents[1]
+CHILD = """
+import sys
+import penstock as ps
+from made_sources import Announced
+ps.pack(Announced(400), sys.argv[1], shard_mb=1, size="96x96", codec="png",
+        resume=sys.argv[2] == "resume", executor=sys.argv[3], workers=2)
+"""
+
+
+def start(path: Path, how: str, executor: str = "thread") -> subprocess.Popen[bytes]:
+    environment = {**os.environ, "PYTHONPATH": str(TESTS)}
+    command = [sys.executable, "-c", CHILD, str(path), how, executor]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment)
+
+
+def kill_after(process: subprocess.Popen[bytes], samples: int, sign: int) -> bool:
+    """Send a signal once so many samples were read; false when the work was done before."""
+    assert process.stdout is not None
+    seen = process.stdout.read(samples)
+    process.send_signal(sign)
+    process.communicate()
+    return len(seen) == samples and process.returncode != 0
+
+
+@pytest.fixture(scope="module")
+def reference(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
+    path = tmp_path_factory.mktemp("reference") / "one.pack"
+    process = start(path, "begin")
+    assert process.communicate() and process.returncode == 0
+    return folder_bytes(path)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_killed_at_random_points_and_resumed_gives_the_same_bytes(
+    tmp_path: Path, reference: dict[str, bytes], seed: int
+) -> None:
+    rng = random.Random(seed)
+    path = tmp_path / "one.pack"
+    how, killed = "begin", 0
+    while killed < 3 and not path.exists():
+        killed += kill_after(start(path, how), rng.randint(1, 250), signal.SIGKILL)
+        how = "resume"
+    assert killed
+    child = start(path, "resume")
+    _, errors = child.communicate()
+    assert child.returncode == 0, errors.decode()
+    assert folder_bytes(path) == reference
+    assert [item.name for item in tmp_path.iterdir()] == ["one.pack"]
+
+
+def test_ctrl_c_leaves_nothing_under_the_name_and_can_be_resumed(tmp_path: Path, reference: dict[str, bytes]) -> None:
+    path = tmp_path / "one.pack"
+    assert kill_after(start(path, "begin"), 300, signal.SIGINT)
+    assert not path.exists() and (tmp_path / "one.pack.partial").exists()
+    child = start(path, "resume")
+    assert child.communicate() and child.returncode == 0
+    assert folder_bytes(path) == reference
+
+
+def test_workers_end_when_their_parent_is_killed(tmp_path: Path) -> None:
+    process = start(tmp_path / "one.pack", "begin", "process")
+    assert process.stdout is not None
+    process.stdout.read(60)
+    workers = [os.pidfd_open(pid) for pid in children_of(process.pid)]
+    assert workers
+    process.kill()
+    process.communicate()
+    for worker in workers:
+        assert select.select([worker], [], [], 60)[0], "a worker outlived its parent"
+        os.close(worker)
+
+
+def children_of(parent: int) -> list[int]:
+    return [int(pid) for pid in Path(f"/proc/{parent}/task/{parent}/children").read_text().split()]
+
+
+def test_finished_shards_are_not_made_again(tmp_path: Path) -> None:
+    class Counting(Pictures):
+        reads: list[int] = []  # noqa: RUF012 - shared on purpose
+
+        def read(self, index: int) -> ps.Raw:
+            self.reads.append(index)
+            if index == 350 and not (tmp_path / "mended").exists():
+                raise OSError("the disk went away")
+            return super().read(index)
+
+    options = {"shard_mb": 1, "size": "96x96", "codec": "png"}
+    with pytest.raises(ps.HopError, match="the disk went away"):
+        ps.pack(Counting(400), tmp_path / "one.pack", **options)
+    (tmp_path / "mended").touch()
+    Counting.reads.clear()
+    ps.pack(Counting(400), tmp_path / "one.pack", resume=True, **options)
+    finished = 400 - len(set(Counting.reads))
+    assert finished > 100 and min(Counting.reads) == finished
+
+
+def test_a_source_that_changed_meanwhile_is_noticed(tmp_path: Path) -> None:
+    class Relabelled(Pictures):
+        def annotations(self, index: int) -> dict[str, object]:
+            return {**super().annotations(index), **({"label": 2} if index == 9 else {})}
+
+    interrupted(tmp_path)
+    with pytest.raises(ps.PackError, match=r"sample 9 \(pictures/9.png\) changed"):
+        ps.pack(Relabelled(400), tmp_path / "one.pack", shard_mb=1, size="96x96", codec="png", resume=True)
+
+
+def test_other_options_cannot_be_resumed(tmp_path: Path) -> None:
+    interrupted(tmp_path)
+    with pytest.raises(ps.PackError, match="options 'codec' was 'png' and is 'jpeg'.*--overwrite"):
+        ps.pack(Pictures(400), tmp_path / "one.pack", shard_mb=1, size="96x96", codec="jpeg", resume=True)
+
+
+def test_unfinished_work_is_neither_taken_for_a_pack_nor_thrown_away(tmp_path: Path) -> None:
+    interrupted(tmp_path)
+    with pytest.raises(ps.PackError, match="Pass --resume to go on with it"):
+        ps.pack(Pictures(400), tmp_path / "one.pack")
+    with pytest.raises(ps.PackError, match="is not finished"):
+        ps.open(tmp_path / "one.pack")
+
+
+def interrupted(folder: Path) -> None:
+    with pytest.raises(ps.HopError):
+        ps.pack(Pictures(400, broken=(399,)), folder / "one.pack", shard_mb=1, size="96x96", codec="png")
+
+
+@pytest.mark.parametrize("codec", ["png", "h264"])
+def test_a_part_is_resumed_in_its_middle(tmp_path: Path, codec: str) -> None:
+    size = (96, 96)
+
+    class Torn(Reels):
+        """Fails at one frame."""
+
+        def __init__(self, *lengths: int) -> None:
+            super().__init__(*lengths, size=size)
+            part = self.parts[1]
+            decode = part.decode
+
+            def failing(raw: ps.Raw) -> dict[str, object]:
+                if raw.index == 140:
+                    raise ValueError("torn")
+                return decode(raw)
+
+            part.decode = failing  # type: ignore[method-assign]
+
+    options = {"codec": codec, "shard_mb": 1, "quality": 100}
+    ps.pack(Reels(50, 200, size=size), tmp_path / "whole.pack", **options)
+    with pytest.raises(ps.HopError, match="reelx sample 140"):
+        ps.pack(Torn(50, 200), tmp_path / "one.pack", **options)
+    ps.pack(Reels(50, 200, size=size), tmp_path / "one.pack", resume=True, **options)
+    assert folder_bytes(tmp_path / "one.pack") == folder_bytes(tmp_path / "whole.pack")
