@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from penstock.codecs.headers import UnreadableImage, read_file_header
 from penstock.errors import DataError, Problem
 from penstock.sources.paths import IMAGE_ENDINGS, unsafe
+from penstock.sources.raster_windows import open_raster
 from penstock.sources.reading import ReadingOptions
 from penstock.sources.rows import ImageName
 
@@ -199,7 +200,7 @@ def _raster_size(file: Path) -> tuple[int, int] | None:
     except ModuleNotFoundError:
         return None
     try:
-        with rasterio.open(file) as raster:
+        with open_raster(file) as raster:
             return raster.width, raster.height
     except rasterio.errors.RasterioIOError:
         return None
