@@ -21,11 +21,13 @@ evenly spaced, without nodata.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import reduce
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from penstock.codecs.opencv import opencv
 from penstock.sources.raster_options import PixelOptions
 
 Pixels = NDArray[np.uint8]
@@ -173,8 +175,8 @@ def valid_pixels(tile: TilePixels, rules: PixelRules) -> NDArray[np.bool_] | Non
     empty = [_empty(tile.pixels[at], value) for at, value in enumerate(rules.nodata)]
     with_data = [band for band in empty if band is not None]
     if with_data and len(with_data) == len(empty):
-        found.append(~np.logical_and.reduce(with_data))
-    return np.logical_and.reduce(found) if found else None
+        found.append(~reduce(np.logical_and, with_data))
+    return reduce(np.logical_and, found) if found else None
 
 
 def _empty(values: NDArray[Any], nodata: float | None) -> NDArray[np.bool_] | None:
@@ -194,9 +196,9 @@ def to_rgb(tile: TilePixels, rules: PixelRules) -> Pixels:
         rgb: Pixels = rules.palette[colours[0]][:, :, :3].copy()
     else:
         planes = colours if rules.value_range is None else scaled(colours, rules.value_range)
-        rgb = np.repeat(planes[0][:, :, None], 3, axis=2) if len(planes) == 1 else np.stack(list(planes), axis=2)
+        rgb = opencv().merge(list(planes) * (3 // len(planes)))
     valid = valid_pixels(tile, rules)
-    if valid is not None:
+    if valid is not None and not valid.all():
         rgb[~valid] = 0
     return rgb
 
