@@ -46,3 +46,16 @@ def write_raster(
 def noise(*shape: int, dtype: str = "uint8", high: int = 256, seed: int = 0) -> NDArray[Any]:
     """Numbers from 1 to below `high`: 0 stays free for nodata."""
     return np.random.default_rng(seed).integers(1, high, shape).astype(dtype)
+
+
+def write_table(path: Path, rows: list[str]) -> Path:
+    """The six-column table with these lines."""
+    path.write_text("image_path,xmin,ymin,xmax,ymax,label\n" + "".join(row + "\n" for row in rows))
+    return path
+
+
+def assert_same(left: dict[str, Any], right: dict[str, Any]) -> None:
+    """Two samples have the same fields with the same values."""
+    assert left.keys() == right.keys()
+    for name, value in left.items():
+        assert np.array_equal(value, right[name]), name
