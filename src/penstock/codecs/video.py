@@ -243,8 +243,8 @@ def _to_yuv(pixels: Pixels) -> Frame:
     )
 
 
-def decode_gop(data: bytes | memoryview, count: int, *, wanted: range | None = None) -> list[Pixels]:
-    """The frames of a GOP of `count` frames that are `wanted` (all when None), as RGB."""
+def decode_gop(data: bytes | memoryview, count: int) -> list[Pixels]:
+    """The frames of a GOP of `count` frames, as RGB."""
     av = pyav()
 
     decoder = av.CodecContext.create("h264", "r")
@@ -256,8 +256,7 @@ def decode_gop(data: bytes | memoryview, count: int, *, wanted: range | None = N
         raise UnreadableVideo(f"the H.264 data cannot be decoded ({_reason(error)})") from error
     if len(frames) != count or any(frame.is_corrupt for frame in frames):
         raise UnreadableVideo(f"the H.264 data is damaged: {len(frames)} of {count} frames decode")
-    chosen = range(count) if wanted is None else wanted
-    return [_whole_rgb(frames[number]) for number in chosen]
+    return [_whole_rgb(frame) for frame in frames]
 
 
 def _whole_rgb(frame: Frame) -> Pixels:

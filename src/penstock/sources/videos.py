@@ -156,7 +156,7 @@ class Videos:
 
 
 def _schema(labels: LabelSet | None) -> Schema:
-    fields = [Field("image", "image", "uint8")]
+    fields = [Field("image", "image")]
     if labels is not None:
         fields.append(Field("labels", "labels", "int8", (len(labels.classes),)))
     fields += [Field("time", "number", "float64"), Field("frame", "number", "int32")]
