@@ -1,0 +1,188 @@
+"""What every Source obeys, run for each of them.
+
+A new source is added to `FACTORIES`: a function that makes it in an empty folder, with at least two samples.
+"""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import penstock as ps
+from penstock.samples import RESERVED, annotations_of
+from picture_making import write_picture
+
+
+def images(folder: Path) -> ps.Source:
+    for number in range(6):
+        write_picture(folder / ("cat", "dog")[number % 2] / f"{number}.png", 20 + number, 16, seed=number)
+    return ps.Images(folder)
+
+
+def plain_images(folder: Path) -> ps.Source:
+    for number in range(3):
+        write_picture(folder / f"{number}.jpg", seed=number)
+    return ps.Images(folder)
+
+
+def boxes(folder: Path) -> ps.Source:
+    rows = ["image_path,xmin,ymin,xmax,ymax,label,split"]
+    for number in range(5):
+        write_picture(folder / f"{number}.png", seed=number)
+        rows += [f"{number}.png,{box},2,{box + 9.5},20,{'AB'[box % 2]},train" for box in range(number)]
+    (folder / "boxes.csv").write_text("\n".join([*rows, "0.png,0,0,0,0,A,val"]))
+    return ps.Boxes(folder / "boxes.csv")
+
+
+def joined(folder: Path) -> ps.Source:
+    return ps.concat([images(folder / "one"), images(folder / "two")])
+
+
+def chosen(folder: Path) -> ps.Source:
+    return ps.Subset(images(folder), [4, 0, 2])
+
+
+FACTORIES: dict[str, Callable[[Path], ps.Source]] = {
+    "images": images,
+    "plain images": plain_images,
+    "boxes": boxes,
+    "concat": joined,
+    "subset": chosen,
+}
+
+
+@pytest.fixture(params=FACTORIES)
+def source(request: pytest.FixtureRequest, tmp_path: Path) -> ps.Source:
+    return FACTORIES[request.param](tmp_path)
+
+
+def sample_of(source: ps.Source, index: int) -> dict[str, Any]:
+    return source.decode(source.read(index))
+
+
+def assert_same(one: dict[str, Any], other: dict[str, Any]) -> None:
+    assert one.keys() == other.keys()
+    for name, value in one.items():
+        np.testing.assert_array_equal(value, other[name], err_msg=name)
+
+
+def test_it_is_a_source_with_samples(source: ps.Source) -> None:
+    assert isinstance(source, ps.Source)
+    assert len(source) >= 2
+
+
+def test_every_sample_has_the_fields_of_the_schema_and_no_others(source: ps.Source) -> None:
+    names = {field.name for field in source.schema.fields}
+    for index in range(len(source)):
+        assert names <= sample_of(source, index).keys() <= names | set(RESERVED)
+
+
+def test_every_field_has_the_type_that_the_schema_says(source: ps.Source) -> None:
+    for index in range(len(source)):
+        sample = sample_of(source, index)
+        for field in source.schema.fields:
+            check_value(field, sample[field.name], source.schema.classes)
+
+
+def check_value(field: ps.Field, value: Any, classes: tuple[str, ...]) -> None:
+    if field.kind == "image":
+        assert value.dtype == np.uint8
+        assert value.ndim == 3
+        assert value.shape[2] == 3
+    elif field.kind == "boxes":
+        assert value.dtype == np.float32
+        assert value.shape == (len(value), 4)
+    elif field.kind == "class":
+        assert -1 <= int(value) < len(classes)
+    elif field.kind == "labels":
+        assert value.ndim == 1
+        assert value.dtype == np.dtype(field.dtype)
+    elif field.kind == "text":
+        assert isinstance(value, str)
+    elif field.kind in ("array", "mask"):
+        assert isinstance(value, np.ndarray)
+    if field.kind == "array":
+        assert value.dtype == np.dtype(field.dtype)
+        assert field.shape is not None
+        assert all(wanted in (None, there) for wanted, there in zip(field.shape, value.shape, strict=True))
+
+
+def test_labels_are_numbers_of_classes_and_as_many_as_boxes(source: ps.Source) -> None:
+    if "box_label" not in source.schema:
+        pytest.skip("this source has no boxes")
+    for index in range(len(source)):
+        sample = sample_of(source, index)
+        assert len(sample["boxes"]) == len(sample["box_label"])
+        assert all(0 <= label < len(source.schema.classes) for label in sample["box_label"])
+
+
+def test_annotations_are_the_sample_without_its_pixels(source: ps.Source) -> None:
+    pixels = {field.name for field in source.schema.fields if field.kind in ("image", "mask")}
+    for index in range(len(source)):
+        sample = sample_of(source, index)
+        assert_same(annotations_of(source, index), {name: sample[name] for name in sample.keys() - pixels})
+
+
+def test_columns_say_what_annotations_say(source: ps.Source) -> None:
+    if not hasattr(source, "column"):
+        pytest.skip("this source has no columns")
+    for name in ("key", "group"):
+        column = source.column(name)
+        assert column.tolist() == [annotations_of(source, index)[name] for index in range(len(source))]
+
+
+def test_the_same_sample_twice_is_the_same(source: ps.Source) -> None:
+    for index in range(len(source)):
+        assert_same(sample_of(source, index), sample_of(source, index))
+
+
+def test_changing_a_sample_does_not_change_the_source(source: ps.Source) -> None:
+    before = sample_of(source, 1)
+    spoiled = sample_of(source, 1)
+    for value in spoiled.values():
+        if isinstance(value, np.ndarray) and value.flags.writeable:
+            value[...] = 0
+    assert_same(sample_of(source, 1), before)
+
+
+def test_it_can_be_pickled_before_and_after_use(source: ps.Source) -> None:
+    fresh = pickle.loads(pickle.dumps(source))
+    expected = [sample_of(source, index) for index in range(len(source))]
+    used = pickle.loads(pickle.dumps(source))
+    for copy in (fresh, used):
+        assert copy.schema == source.schema
+        for index, sample in enumerate(expected):
+            assert_same(sample_of(copy, index), sample)
+
+
+def test_eight_threads_at_once_read_what_one_reads(source: ps.Source) -> None:
+    expected = [sample_of(source, index) for index in range(len(source))]
+    order = [*range(len(source)), *reversed(range(len(source)))] * 8
+    with ThreadPoolExecutor(8) as pool:
+        for index, sample in zip(order, pool.map(lambda index: sample_of(source, index), order), strict=True):
+            assert_same(sample, expected[index])
+
+
+def test_indices_count_from_both_ends_and_no_further(source: Any) -> None:
+    assert_same(source[-1], source[len(source) - 1])
+    for index in (len(source), -len(source) - 1):
+        with pytest.raises(IndexError, match=f"sample {index} does not exist: there are {len(source)} samples"):
+            source[index]
+
+
+def test_origins_name_existing_files(source: Any) -> None:
+    if not hasattr(source, "origin"):
+        pytest.skip("this source does not say where samples come from")
+    for index in range(len(source)):
+        origin = source.origin(index)
+        assert Path(origin.file).stat().st_size == origin.size
+
+
+def test_a_clean_source_has_no_errors(source: ps.Source) -> None:
+    assert ps.check(source, decode=True).ok
