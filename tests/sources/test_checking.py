@@ -67,6 +67,11 @@ def test_damage_inside_a_file_is_found_by_decoding(tmp_path: Path) -> None:
     assert any("cannot be decoded" in problem.what for problem in found)
 
 
+def test_a_missing_image_is_said_once(tmp_path: Path) -> None:
+    (problem,) = ps.check(boxes(tmp_path, "a.png,1,2,3,4,T\n"), decode=True).errors
+    assert "does not exist" in problem.what
+
+
 class OwnSource:
     """A source of a user, with nothing but the four parts that a source needs."""
 

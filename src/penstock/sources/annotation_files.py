@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -52,12 +53,20 @@ def read_rows(annotations: Any, options: ReadingOptions) -> Rows:
 
 def _frame_rows(frame: Any, options: ReadingOptions) -> Rows:
     """A DataFrame; a GeoDataFrame with a CRS is a layer, one without is in pixels."""
-    if getattr(frame, "_geometry_column_name", None) in frame.columns:
+    if hasattr(frame, "to_pandas"):  # polars, pyarrow
+        frame = frame.to_pandas()
+    if _is_geo_frame(frame):
         features = features_of_frame(frame)
         if features.crs is not None:
             return layer_rows(features, options)
         return pixel_shape_rows(features.table, features.shapes, options)
     return box_table_rows(table_of_frame(frame), options)
+
+
+def _is_geo_frame(frame: Any) -> bool:
+    """Whether a table is a GeoDataFrame; when geopandas was never imported, it cannot be."""
+    geopandas = sys.modules.get("geopandas")
+    return geopandas is not None and isinstance(frame, geopandas.GeoDataFrame) and bool(frame.active_geometry_name)
 
 
 def _folder_rows(folder: Path, options: ReadingOptions) -> Rows:

@@ -42,7 +42,7 @@ def annotated_images(annotations: Any, options: ReadingOptions) -> AnnotatedImag
         *rows.problems,
         *found.problems,
         *checked.problems,
-        *_mostly_negative(rows, image, len(found.files)),
+        *_lacking(rows, image, len(found.files)),
     ]
     problems.sort(key=lambda problem: (problem.file, problem.row or 0))
     sorted_images = _sorted_by_image(rows, image, found, sizes, checked, tuple(problems))
@@ -101,15 +101,22 @@ def _unique_names(files: list[Path], names: list[str]) -> list[str]:
     return names if len(set(names)) == len(names) else keys_of(files)
 
 
-def _mostly_negative(rows: Rows, image: NDArray[np.int64], count: int) -> list[Problem]:
-    """A warning when more than half of the images have no row with a box, whether right or wrong."""
+def _lacking(rows: Rows, image: NDArray[np.int64], count: int) -> list[Problem]:
+    """No image at all; or a warning when more than half have no row with a box, whether right or wrong."""
     tried = image[(~np.isnan(rows.box[:, 0]) | rows.broken) & (image >= 0)]
     negatives = count - len(np.unique(tried))
-    if count == 0 or negatives * 2 <= count:
+    if count == 0:
+        return [Problem(_common_place(rows.tables), None, "the annotations name no image", "Add rows")]
+    if negatives * 2 <= count:
         return []
     what = f"{negatives:,} of {count:,} images have no boxes"
     remedy = "Right if they show nothing; otherwise check that the names of images and annotations agree"
-    return [Problem(rows.tables[0] if rows.tables else "", None, what, remedy, warning=True)]
+    return [Problem(_common_place(rows.tables), None, what, remedy, warning=True)]
+
+
+def _common_place(tables: Sequence[str]) -> str:
+    """The one annotation file, or the folder of many."""
+    return tables[0] if len(tables) == 1 else str(Path(tables[0]).parent)
 
 
 def _sorted_by_image(

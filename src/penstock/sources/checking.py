@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
-from penstock.errors import Problem
+from penstock.errors import DataError, Problem
 from penstock.samples import Part, Source, Streamed, describe
 
 _REMEDY = "Replace the file, or leave it out"
@@ -69,7 +69,11 @@ def _asked(source: Source, name: str) -> list[Problem]:
 
 def _counts(source: Source) -> dict[str, int]:
     more = getattr(source, "counts", None)
-    return {"samples": len(source), "classes": len(source.schema.classes), **(more() if more is not None else {})}
+    counts = {"classes": len(source.schema.classes), **(more() if more is not None else {})}
+    try:
+        return {"samples": len(source), **counts}
+    except DataError:  # a source that counts by reading cannot count damaged files, which are already reported
+        return counts
 
 
 def _decode_all(source: Source) -> Iterator[Problem]:
@@ -88,8 +92,9 @@ def _decode_range(source: Source, start: int) -> list[Problem]:
     problems = []
     for index in range(start, min(start + _TASK_SAMPLES, len(source))):
         reason = _failure(source, index)
-        if reason:
-            problems.append(Problem(_file(source, index), None, f"{describe(source, index)}: {reason}", _REMEDY))
+        file = _file(source, index) if reason else None
+        if file is not None:
+            problems.append(Problem(file, None, f"{describe(source, index)}: {reason}", _REMEDY))
     return problems
 
 
@@ -102,15 +107,15 @@ def _failure(source: Source, index: int) -> str:
     return ""
 
 
-def _file(source: Source, index: int) -> str:
-    """The file behind a sample, or its name where the source does not say or the file is gone."""
+def _file(source: Source, index: int) -> str | None:
+    """The file behind a sample, or its name where the source does not say; None for a missing one, said before."""
     origin = getattr(source, "origin", None)
     if origin is None:
         return describe(source, index)
     try:
         return str(origin(index).file)
     except OSError as error:
-        return str(error.filename)
+        return None if hasattr(source, "problems") else str(error.filename)
 
 
 def _decode_part(part: Part) -> list[Problem]:

@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from penstock.errors import Problem
+from penstock.errors import DataError, Problem, nearest
 from penstock.sources.box_checks import sorted_labels
 from penstock.sources.locating import no_images
 from penstock.sources.paths import IMAGE_ENDINGS, natural
@@ -54,14 +54,17 @@ class _Named:
 def images_in(folder: str) -> tuple[list[str], list[str]]:
     """Paths of the images directly in a folder, in natural order, and its sub-folders, sorted; hidden ones left out."""
     images, folders = [], []
-    with os.scandir(folder) as entries:
-        for entry in entries:
-            if entry.name.startswith("."):
-                continue
-            if os.path.splitext(entry.name)[1].lower() in IMAGE_ENDINGS:  # noqa: PTH122 - fast for 10⁶ names
-                images.append(entry.name)
-            elif entry.is_dir():
-                folders.append(entry.name)
+    try:
+        with os.scandir(folder) as entries:
+            for entry in entries:
+                if entry.name.startswith("."):
+                    continue
+                if entry.is_dir():
+                    folders.append(entry.name)
+                elif os.path.splitext(entry.name)[1].lower() in IMAGE_ENDINGS:  # noqa: PTH122 - fast for 10⁶ names
+                    images.append(entry.name)
+    except OSError as error:
+        raise DataError([Problem(folder, None, f"cannot be listed: {error.strerror}", "Check its rights")]) from error
     images.sort(key=natural)
     folders.sort()
     return [f"{folder}/{name}" for name in images], [f"{folder}/{name}" for name in folders]
@@ -151,8 +154,6 @@ def number_labels(
     labels: list[str], classes: tuple[str, ...] | None, files: list[str], lines: list[int] | None = None
 ) -> tuple[NDArray[np.int64], tuple[str, ...], list[Problem]]:
     """Class numbers of labels, −1 for an empty or unknown one, and a problem for each unknown one."""
-    from penstock.errors import nearest
-
     names = classes or sorted_labels(set(labels) - {""})
     known = {name: number for number, name in enumerate(names)}
     numbers = np.array([known.get(label, -1) for label in labels], np.int64)

@@ -54,7 +54,10 @@ def read_layer(file: Path) -> Features:
     """The features of a file with one layer."""
     geopandas = require("geopandas", "geo", "Reading vector layers")
     if file.suffix.lower() in (".parquet", ".pq", ".geoparquet"):
-        return features_of_frame(geopandas.read_parquet(file), file)
+        try:
+            return features_of_frame(geopandas.read_parquet(file), file)
+        except (OSError, ValueError) as error:
+            raise DataError([Problem(str(file), None, f"is no readable layer: {error}", "Export it again")]) from error
     pyogrio = require("pyogrio", "geo", "Reading vector layers")
     try:
         layers = [str(name) for name, kind in pyogrio.list_layers(file) if kind]
@@ -119,7 +122,12 @@ def _placed_by_name(features: Features, column: str, options: ReadingOptions) ->
             broken[mine] = True
             continue
         box[mine], points[mine] = _pixel_boxes(features.shapes[mine], features.crs, raster, options, table.name)
-    broken |= np.isinf(box).any(axis=1)
+    unplaced = np.isinf(box).any(axis=1)
+    problems += [
+        Problem(table.name, int(table.lines[row]), "it cannot be brought into the raster's system", "Check the CRS")
+        for row in np.flatnonzero(unplaced)
+    ]
+    broken |= unplaced
     box[broken] = np.nan
     return make_rows(
         tables=[table.name],
@@ -277,7 +285,12 @@ def open_raster(file: Path) -> Raster:
 
 def _reprojected(shapes: NDArray[Any], crs: Any, target: str) -> NDArray[Any]:
     geopandas = require("geopandas", "geo", "Reading vector layers")
-    moved = geopandas.GeoSeries(shapes, crs=crs).to_crs(target)
+    pyproj = require("pyproj", "geo", "Reading vector layers")
+    try:
+        moved = geopandas.GeoSeries(shapes, crs=crs).to_crs(target)
+    except pyproj.exceptions.ProjError as error:
+        what = f"the layer's coordinate system cannot be turned into that of a raster: {error}"
+        raise DataError([Problem(str(crs), None, what, "Reproject the layer in your GIS")]) from error
     return np.asarray(moved.values, object)
 
 
