@@ -12,9 +12,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from made_sources import Deadly, Pictures, folder_bytes
 
 import penstock as ps
+from made_sources import Deadly, Pictures, folder_bytes
 from penstock.packing.verifying import DamagedPack
 
 
@@ -155,4 +155,3 @@ def test_errors_survive_the_way_between_processes() -> None:
 def test_a_worker_process_that_dies_is_reported(tmp_path: Path) -> None:
     with pytest.raises(ps.PackError, match=r"a worker process died.*--resume"):
         ps.pack(Deadly(40), tmp_path / "one.pack", executor="process", workers=2)
-

@@ -11,9 +11,9 @@ import sys
 from pathlib import Path
 
 import pytest
-from made_sources import Pictures, Reels, folder_bytes
 
 import penstock as ps
+from made_sources import Pictures, Reels, folder_bytes
 
 TESTS = Path(__file__).resolve().parents[1]
 CHILD = """

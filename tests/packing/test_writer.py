@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import json
-import os
 import stat
 from pathlib import Path
 
 import numpy as np
 import pytest
-from made_sources import EveryKind, Pictures, Reels, folder_bytes, same_sample
 
 import penstock as ps
+from made_sources import EveryKind, Pictures, Reels, folder_bytes, same_sample
 from penstock.codecs.headers import read_header
 from penstock.packing.locking import writer_lock
 
@@ -193,10 +192,10 @@ def test_no_descriptor_and_no_thread_is_left(tmp_path: Path) -> None:
     import threading
 
     ps.pack(Pictures(30), tmp_path / "warm.pack")
-    before = (len(os.listdir("/proc/self/fd")), threading.active_count())
+    before = (len(list(Path("/proc/self/fd").iterdir())), threading.active_count())
     for number in range(3):
         ps.pack(Pictures(30), tmp_path / f"{number}.pack")[4]
-    assert (len(os.listdir("/proc/self/fd")), threading.active_count()) == before
+    assert (len(list(Path("/proc/self/fd").iterdir())), threading.active_count()) == before
 
 
 def test_a_pack_can_be_packed_again_smaller(tmp_path: Path) -> None:

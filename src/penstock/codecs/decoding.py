@@ -2,8 +2,9 @@
 
 A pass decodes with FFmpeg's threads. They lose frames without a word when a packet near the end is damaged,
 so at the first sign of damage the pass starts again with one thread, skips what was already given, and goes on.
-Frames in front of a damaged tail count. Damage with good frames after it is an error, because every label
-after it would belong to another frame.
+Frames in front of a damaged tail count; those few that a decoder still gives from behind it, because frames are
+stored in another order than they are shown, do not. Damage with more good frames after it is an error, because
+every label after it would belong to another frame.
 """
 
 from __future__ import annotations
@@ -22,9 +23,8 @@ class Packets(NamedTuple):
     """What can be known of a video without decoding it."""
 
     packet_count: int
-    in_order: bool  # presentation times are known and never go back
     rate: float  # frames per second as the container gives it; 0 when it does not
-    has_presentation_times: bool
+    has_presentation_times: bool  # else frames are as far apart as the rate says
     time_base: Fraction  # seconds of one unit of the presentation times
     announced: int  # frames that the container claims; an estimate
 
@@ -45,13 +45,12 @@ def scan_packets(path: Path) -> Packets:
                 if packet.size and not packet.is_discard:
                     times.append(packet.pts)
         known = [time for time in times if time is not None]
-        in_order = len(known) == len(times) and all(earlier < later for earlier, later in pairwise(known))
-        named = set(container.format.name.split(",")) & _WITHOUT_PRESENTATION_TIMES
+        in_order = all(earlier < later for earlier, later in pairwise(known)) and not stream.codec_context.has_b_frames
+        without = bool(set(container.format.name.split(",")) & _WITHOUT_PRESENTATION_TIMES)
         return Packets(
             packet_count=len(times),
-            in_order=in_order,
             rate=float(stream.average_rate or stream.guessed_rate or 0),
-            has_presentation_times=not named and len(known) == len(times),
+            has_presentation_times=len(known) == len(times) and (in_order or not without),
             time_base=stream.time_base,
             announced=stream.frames,
         )
@@ -92,7 +91,7 @@ class _Attempt:
         self._waiting: set[int] = set()  # presentation times of packets whose frames have not come yet
         self._last: int | None = None
         self._failed: list[int | None] = []
-        self._late = 0  # frames that came after a failure without saying when they are shown
+        self._late = 0  # good frames from behind the damage
         self._concealed = 0
         self._stopped = False
 
@@ -115,7 +114,10 @@ class _Attempt:
                 if frame.is_corrupt:
                     self._conceal()
                     continue
-                self._accept(frame, opened.stream.codec_context)
+                if self._is_late(frame):
+                    self._refuse(int(opened.stream.codec_context.has_b_frames))
+                    continue
+                self._accept(frame)
                 yield frame
 
     def _decoded(self, opened: Any) -> Iterator[Frame]:
@@ -156,19 +158,19 @@ class _Attempt:
         self._concealed += 1
         self._stopped = self._parallel
 
-    def _accept(self, frame: Frame, context: Any) -> None:
-        if self._concealed or self._is_after_a_failure(frame, context):
+    def _is_late(self, frame: Frame) -> bool:
+        """Whether a frame is shown after damage, or may be, where times are not known."""
+        if self._concealed:
+            return True
+        return any(time is None or frame.pts is None or time < frame.pts for time in self._failed)
+
+    def _refuse(self, reordered_frames: int) -> None:
+        self._late += 1
+        if self._late > reordered_frames:
             raise UnreadableVideo(f"frame {self._given} is damaged, and good frames follow it")
+
+    def _accept(self, frame: Frame) -> None:
         self._given += 1
         if frame.pts is not None:
             self._waiting.discard(frame.pts)
             self._last = frame.pts if self._last is None else max(self._last, frame.pts)
-
-    def _is_after_a_failure(self, frame: Frame, context: Any) -> bool:
-        times = [time for time in self._failed if time is not None]
-        if frame.pts is not None and len(times) == len(self._failed):
-            return any(time < frame.pts for time in times)
-        # Without times: what the decoder held back for reordering may still come, but no more than that.
-        if self._failed:
-            self._late += 1
-        return self._late > int(context.has_b_frames) + 1

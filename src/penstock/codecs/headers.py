@@ -68,11 +68,11 @@ def cut_short(data: Buffer, kind: str) -> str:
     """Why the end of an encoded image is missing, as far as its structure tells; empty when it looks whole."""
     view = memoryview(data)
     if kind == "jpeg":
-        return "" if _ends_with(view, b"\xff\xd9") else "the end of the JPEG is missing"
+        return "" if _ends_with(view[_jpeg_frame(view)[0] :], b"\xff\xd9") else "the end of the JPEG is missing"
     if kind == "png":
         return "" if _ends_with(view, b"IEND") else "the end of the PNG is missing"
     if kind == "gif":
-        return "" if _ends_with(view, b"\x3b") else "the end of the GIF is missing"
+        return "" if bytes(view[-FIRST_BYTES:]).rstrip(b"\0").endswith(b"\x3b") else "the end of the GIF is missing"
     if kind == "webp":
         (size,) = struct.unpack_from("<I", view, 4)
         return "" if len(view) >= size + 8 else f"the WebP should have {size + 8:,} bytes and has {len(view):,}"
@@ -122,6 +122,13 @@ _SIZE_MARKERS = frozenset(range(0xC0, 0xD0)) - {0xC4, 0xC8, 0xCC}
 
 
 def _jpeg(data: Buffer) -> Header:
+    position, orientation = _jpeg_frame(data)
+    bits, height, width, channels = struct.unpack_from(">BHHB", data, position + 4)
+    return _turned(Header("jpeg", width, height, orientation, channels, bits))
+
+
+def _jpeg_frame(data: Buffer) -> tuple[int, int]:
+    """Where the frame header stands, behind any embedded thumbnail, and the EXIF orientation before it."""
     position, orientation = 2, 1
     while True:
         while data[position] == 0xFF and data[position + 1] == 0xFF:
@@ -138,8 +145,7 @@ def _jpeg(data: Buffer) -> Header:
         if marker == 0xE1 and bytes(data[position + 4 : position + 10]) == b"Exif\0\0":
             orientation = _exif_orientation(bytes(data[position + 10 : position + 2 + length]))
         elif marker in _SIZE_MARKERS:
-            bits, height, width, channels = struct.unpack_from(">BHHB", data, position + 4)
-            return _turned(Header("jpeg", width, height, orientation, channels, bits))
+            return position, orientation
         position += 2 + length
 
 

@@ -1,0 +1,173 @@
+"""A pack is a Source: mapped, zero-copy, safe in threads and processes, and open to other programs."""
+
+from __future__ import annotations
+
+import pickle
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import duckdb
+import numpy as np
+import polars
+import pyarrow as pa
+import pytest
+
+import penstock as ps
+from made_sources import EveryKind, Pictures, Reels, same_sample
+
+
+@pytest.fixture(scope="module")
+def pack(tmp_path_factory: pytest.TempPathFactory) -> ps.Pack:
+    return ps.pack(EveryKind(80), tmp_path_factory.mktemp("packs") / "all.pack")
+
+
+@pytest.fixture(scope="module")
+def pictures(tmp_path_factory: pytest.TempPathFactory) -> ps.Pack:
+    return ps.pack(Pictures(60, "jpeg"), tmp_path_factory.mktemp("packs") / "pictures.pack")
+
+
+def test_reading_is_a_view_of_the_mapped_file(pictures: ps.Pack) -> None:
+    first, again = pictures.read(7).data, pictures.read(7).data
+    assert isinstance(first, memoryview) and first.readonly
+    assert np.frombuffer(first, np.uint8).ctypes.data == np.frombuffer(again, np.uint8).ctypes.data
+
+
+def test_no_descriptor_stays_open(pictures: ps.Pack) -> None:
+    fresh = ps.open(pictures.path)
+    before = len(list(Path("/proc/self/fd").iterdir()))
+    fresh[3]
+    assert len(list(Path("/proc/self/fd").iterdir())) == before
+
+
+def test_eight_threads_read_the_same_as_one(pack: ps.Pack) -> None:
+    source = EveryKind(80)
+    fresh = ps.open(pack.path)
+    with ThreadPoolExecutor(8) as pool:
+        samples = list(pool.map(fresh.__getitem__, list(range(80)) * 4))
+    assert all(same_sample(samples[number], source.decode(source.read(number % 80))) for number in range(320))
+
+
+def test_a_pack_is_pickled_as_its_path(pack: ps.Pack) -> None:
+    pack[0]
+    content = pickle.dumps(pack)
+    assert len(content) < 1000
+    assert same_sample(pickle.loads(content)[5], pack[5])
+
+
+def test_a_pickled_pack_works_in_another_process(pack: ps.Pack) -> None:
+    code = f"import pickle; print(pickle.loads({pickle.dumps(pack)!r})[5]['caption'])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.stdout.strip() == "número 5", done.stderr
+
+
+def test_negative_numbers_count_from_the_end_and_others_are_refused(pack: ps.Pack) -> None:
+    assert pack[-1]["caption"] == "número 79"
+    with pytest.raises(IndexError, match="sample 80 does not exist: there are 80 samples"):
+        pack[80]
+
+
+def test_columns_are_read_without_decoding(pack: ps.Pack) -> None:
+    assert pack.column("label").tolist() == [number % 2 for number in range(80)]
+    assert pack.column("caption")[3] == "número 3"
+    assert pack.column("vector").shape == (80, 4)
+    with pytest.raises(ps.RecipeError, match="another length in every sample"):
+        pack.column("boxes")
+    with pytest.raises(KeyError, match="Did you mean 'caption'"):
+        pack.column("captoin")
+
+
+def test_a_split_is_a_source(pack: ps.Pack) -> None:
+    train, val = pack.split("train"), pack.split("val")
+    assert len(train) + len(val) == 80 and train.classes == ("cat", "dog")
+    names = {train[index]["caption"] for index in range(len(train))}
+    assert names.isdisjoint({val[index]["caption"] for index in range(len(val))})
+    assert train.column("label").tolist() == [train[index]["label"] for index in range(len(train))]
+
+
+def test_verify_on_read_accepts_what_is_whole(pack: ps.Pack) -> None:
+    careful = ps.open(pack.path, verify=True)
+    assert all(same_sample(careful[index], pack[index]) for index in range(0, 80, 7))
+
+
+def test_frames_of_a_group_of_pictures_come_in_any_order(tmp_path: Path) -> None:
+    reels = Reels(30, 25, size=(64, 48))
+    smooth = ps.pack(Smooth(30, 25, size=(64, 48)), tmp_path / "smooth.pack", codec="h264", shard_mb=1)
+    for index in (54, 0, 11, 12, 29, 30, 31, 53, 5):
+        sample, original = smooth[index], Smooth(30, 25, size=(64, 48))
+        wanted = original.decode(original.read(index))
+        assert sample["frame"] == wanted["frame"] and sample["key"] == wanted["key"]
+        assert np.abs(sample["image"].astype(int) - wanted["image"]).mean() < 4
+    assert len(smooth) == len(reels)
+    smooth.verify()
+
+
+class Smooth(Reels):
+    """Frames that a video codec keeps well: brightness tells the frame."""
+
+    def __init__(self, *lengths: int, size: tuple[int, int]) -> None:
+        super().__init__(*lengths, size=size)
+        for part in self.parts:
+            part.stream = self._streaming(part.frames, size)  # type: ignore[method-assign]
+
+    @staticmethod
+    def _streaming(frames: int, size: tuple[int, int]):  # type: ignore[no-untyped-def]
+        def stream(start: int = 0):  # type: ignore[no-untyped-def]
+            for frame in range(start, frames):
+                yield ps.Raw(frame, np.full((size[1], size[0], 3), 20 + 6 * frame, np.uint8))
+
+        return stream
+
+
+def test_concat_joins_packs_and_their_classes(tmp_path: Path) -> None:
+    class Others(Pictures):
+        schema = ps.Schema(Pictures.schema.fields, ("b", "z", "a"))
+
+    first = ps.pack(Pictures(10), tmp_path / "first.pack")
+    second = ps.pack(Others(10), tmp_path / "second.pack")
+    both = ps.concat([first, second])
+    assert both.classes == ("a", "b", "c", "z") and len(both) == 20
+    names = [both.classes[both[index]["label"]] for index in range(20)]
+    assert names == [["a", "b", "c"][i % 3] for i in range(10)] + [["b", "z", "a"][i % 3] for i in range(10)]
+    assert both.column("label").tolist() == [both[index]["label"] for index in range(20)]
+    assert len(ps.pack(both, tmp_path / "both.pack")) == 20
+
+
+def test_concat_refuses_other_fields(pack: ps.Pack, pictures: ps.Pack) -> None:
+    with pytest.raises(ps.RecipeError, match="source 1 has other fields than source 0"):
+        ps.concat([pack, pictures])
+
+
+# Other programs open the same files.
+
+
+def test_pyarrow_opens_a_shard(pack: ps.Pack) -> None:
+    with pa.memory_map(str(pack.path / "shard-00000.arrow")) as file:
+        table = pa.ipc.open_file(file).read_all()
+    assert table.num_rows == 80 and table["caption"][3].as_py() == "número 3"
+    assert np.allclose(table["boxes"][3].as_py(), pack[3]["boxes"])
+
+
+def test_polars_opens_a_shard(pack: ps.Pack) -> None:
+    frame = polars.read_ipc(pack.path / "shard-00000.arrow")
+    assert frame["label"].to_list() == pack.column("label").tolist()
+    assert frame["image"][4] == bytes(pack.read(4).data)
+
+
+def test_duckdb_queries_a_table_of_it(pack: ps.Pack) -> None:
+    shards = pack.table()  # duckdb finds it by its name
+    assert shards.num_rows == 80
+    found = duckdb.sql("select label, count(*) as n from shards group by label order by label").fetchall()
+    assert found == [(0, 40), (1, 40)]
+
+
+def test_hugging_face_opens_it_both_ways(pictures: ps.Pack, tmp_path: Path) -> None:
+    import datasets
+
+    dataset = pictures.to_hf()
+    assert len(dataset) == 60 and dataset[7]["label"] == 7 % 3
+    assert np.array_equal(np.asarray(dataset[7]["image"]), pictures[7]["image"])
+    files = str(pictures.path / "shard-*.arrow")
+    loaded = datasets.load_dataset("arrow", data_files=files, split="train", cache_dir=str(tmp_path))
+    assert loaded["key"][7] == "pictures/7.jpeg"
