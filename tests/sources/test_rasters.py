@@ -206,6 +206,8 @@ def test_tiles_without_data_are_left_out_when_asked_unless_they_have_boxes(tmp_p
     assert [raw.index for raw in some.parts[0].stream()] == [0, 1, 2, 3, 4]
     for index, raw in enumerate(some.parts[0].stream()):
         assert_same(some.parts[0].decode(raw), some[index])
+    after = write_table(tmp_path / "u.csv", ["a.tif,110,110,120,120,oak"])
+    assert ps.Rasters(raster, boxes=after, skip_nodata=True, **options)[3]["boxes"].tolist() == [[10, 10, 20, 20]]
     table = write_table(tmp_path / "t.csv", ["a.tif,210,10,220,20,oak"])
     labelled = ps.Rasters(raster, boxes=table, skip_nodata=True, **options)
     assert len(labelled) == 6
