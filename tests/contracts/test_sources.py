@@ -17,6 +17,7 @@ import pytest
 import penstock as ps
 from penstock.samples import RESERVED, annotations_of
 from picture_making import write_picture
+from raster_making import noise, write_raster, write_table
 
 
 def images(folder: Path) -> ps.Source:
@@ -48,10 +49,25 @@ def chosen(folder: Path) -> ps.Source:
     return ps.Subset(images(folder), [4, 0, 2])
 
 
+def rasters(folder: Path) -> ps.Source:
+    write_raster(folder / "a.tif", noise(3, 90, 70), nodata=0)
+    write_raster(folder / "b.png", noise(4, 40, 130, seed=1), driver="PNG")
+    table = write_table(
+        folder / "boxes.csv", ["a.tif,1,2,30,40.5,oak", "a.tif,35,30,45,50,pine", "b.png,90,5,99,9,oak"]
+    )
+    return ps.Rasters(folder, boxes=table, tile_px=40, overlap=0.1)
+
+
+def plain_rasters(folder: Path) -> ps.Source:
+    return ps.Rasters(write_raster(folder / "a.tif", noise(90, 70, dtype="uint16", high=3000)), tile_px=40)
+
+
 FACTORIES: dict[str, Callable[[Path], ps.Source]] = {
     "images": images,
     "plain images": plain_images,
     "boxes": boxes,
+    "rasters": rasters,
+    "plain rasters": plain_rasters,
     "concat": joined,
     "subset": chosen,
 }
