@@ -98,11 +98,10 @@ class VideoFile:
 
     def _timed(self, frames: DecodingPass) -> Iterator[tuple[Frame, float]]:
         scan = self._packets()
-        by_rate = not (scan.has_presentation_times or scan.in_order)
         first: int | None = None
         try:
             for number, frame in enumerate(frames):
-                if by_rate or frame.pts is None:
+                if not scan.has_presentation_times or frame.pts is None:
                     yield frame, number / scan.rate if scan.rate else float("nan")
                     continue
                 first = frame.pts if first is None else first
