@@ -133,23 +133,27 @@ class EventLabels:
         return np.array([self.classes.index(event.behaviour) for event in self.events], np.int64)
 
     def at(self, number: int, time_seconds: float, until_seconds: float) -> Labels:
-        shown, gone = float(number), float(number + 1)
+        shown, gone, slack = float(number), float(number + 1), 0.0
         if self.seconds:
-            shown, gone = time_seconds + _HALF_MILLISECOND, until_seconds + _HALF_MILLISECOND
-        covers = (self._starts <= shown) & (shown < self._stops)
-        between = (shown <= self._starts) & (self._starts < gone) & (self._stops <= gone)
+            shown, gone, slack = time_seconds, until_seconds, _HALF_MILLISECOND
+        covers = (self._starts <= shown + slack) & (shown + slack < self._stops)
+        shown_at_start = (shown - slack <= self._starts) & (self._starts < gone - slack)
+        between = shown_at_start & (self._stops <= gone + slack)
         present = np.zeros((1, len(self.classes)), np.int8)
         present[0, self._numbers[covers | between]] = 1
         vector: Labels = self._completed(present)[0]
         return vector
 
     def over(self, times: Times) -> Labels:
-        clock = times + _HALF_MILLISECOND if self.seconds else np.arange(len(times), dtype=np.float64)
+        clock, slack = (times, _HALF_MILLISECOND) if self.seconds else (np.arange(len(times), dtype=np.float64), 0.0)
         present = np.zeros((len(times), len(self.classes)), np.int8)
-        first, last = np.searchsorted(clock, self._starts), np.searchsorted(clock, self._stops)
+        first = np.searchsorted(clock + slack, self._starts)
+        last = np.searchsorted(clock + slack, self._stops)
+        shown_at_start = np.maximum(np.searchsorted(clock - slack, self._starts, side="right") - 1, 0)
+        first = np.where(first == last, shown_at_start, first)
+        last = np.maximum(last, first + 1)
         for start, stop, number in zip(first, last, self._numbers, strict=True):
-            shown_at_start = max(0, start - 1) if start == stop else start
-            present[shown_at_start : max(stop, shown_at_start + 1), number] = 1
+            present[start:stop, number] = 1
         return self._completed(present)
 
     def _completed(self, present: Labels) -> Labels:
