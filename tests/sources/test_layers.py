@@ -22,6 +22,9 @@ TRANSFORMS = {
     "north up": NORTH_UP,
     "non-square pixels": Affine(0.5, 0, 500_000, 0, -0.25, 4_500_000),
     "rotated": Affine.translation(500_000, 4_500_000) @ Affine.rotation(30) @ Affine.scale(0.5, -0.5),
+    "rotated, with non-square pixels": (
+        Affine.translation(500_000, 4_500_000) @ Affine.rotation(30) @ Affine.scale(0.5, -0.25)
+    ),
     "south up": Affine(0.5, 0, 500_000, 0, 0.5, 4_500_000),
 }
 BOXES = np.array([[2, 3, 12, 13], [20, 5, 39, 30]], np.float64)
