@@ -18,6 +18,7 @@ import penstock as ps
 from penstock.samples import RESERVED, annotations_of
 from picture_making import write_picture
 from raster_making import noise, write_raster, write_table
+from video_making import write_video
 
 
 def images(folder: Path) -> ps.Source:
@@ -62,12 +63,29 @@ def plain_rasters(folder: Path) -> ps.Source:
     return ps.Rasters(write_raster(folder / "a.tif", noise(90, 70, dtype="uint16", high=3000)), tile_px=40)
 
 
+def videos(folder: Path) -> ps.Source:
+    write_video(folder / "m1_a.mp4", 7, options={"g": "4", "bf": "2"})
+    write_video(folder / "m1_b.avi", 5, codec="mpeg4", options={"bf": "2"})
+    write_video(folder / "m2_c.mkv", 4)
+    rows = ["video,start,stop,behaviour", "m1_a,0.04,0.16,groom", "m1_a,0.1,0.12,rear", "m1_b,0,0.08,rear"]
+    (folder / "events.csv").write_text("\n".join(rows))
+    return ps.Videos(folder, labels=folder / "events.csv", size="40x24", group_from="{animal}_*")
+
+
+def frame_folders(folder: Path) -> ps.Source:
+    for number in range(4):
+        write_picture(folder / "clip" / f"{number}.png", 20, 16, seed=number)
+    return ps.Videos(folder, size=None)
+
+
 FACTORIES: dict[str, Callable[[Path], ps.Source]] = {
     "images": images,
     "plain images": plain_images,
     "boxes": boxes,
     "rasters": rasters,
     "plain rasters": plain_rasters,
+    "videos": videos,
+    "frame folders": frame_folders,
     "concat": joined,
     "subset": chosen,
 }

@@ -14,9 +14,9 @@ import numpy as np
 import pytest
 
 import penstock as ps
-from clips import damage_packets, number_shown, numbered_frame, packet_places, turn_clockwise, write_video
 from penstock.samples import Part, Sample, Source, Streamed
 from penstock.sources.checking import check
+from video_making import damage_packets, number_shown, numbered_frame, packet_places, turn_clockwise, write_video
 
 # (name, how it is written): what people's cameras and programs leave.
 KINDS: dict[str, dict[str, Any]] = {
@@ -197,6 +197,14 @@ def test_seeking_that_finds_other_pixels_falls_back_to_decoding_from_the_start(t
     object.__setattr__(table, "keyframes", np.arange(40))
     for index in (39, 5, 30, 12):
         assert_same(videos[index], expected[index])
+
+
+def test_a_video_that_was_exchanged_meanwhile_is_noticed(tmp_path: Path) -> None:
+    videos = ps.Videos(write_video(tmp_path / "a.mp4", 20, options={"g": "5", "crf": "20"}))
+    assert len(videos) == 20
+    write_video(tmp_path / "a.mp4", 20, options={"g": "5", "crf": "40"})
+    with pytest.raises(ps.DataError, match=r"a\.mp4: frame 12 is not the one that was there"):
+        videos[12]
 
 
 @pytest.mark.parametrize("content", [b"", b"\0" * 5000, b"RIFF nothing AVI " * 50], ids=["empty", "zeros", "junk"])

@@ -16,7 +16,7 @@ from penstock.codecs.images import decode_image
 from penstock.errors import Problem
 from penstock.samples import Origin
 from penstock.sources.framing import Framing, framed_pixels
-from penstock.sources.paths import IMAGE_ENDINGS, natural
+from penstock.sources.paths import IMAGE_ENDINGS, natural, origin_of
 from penstock.sources.pictures import Picture, Pixels, unreadable
 
 
@@ -64,8 +64,10 @@ class FrameFolder:
         except ValueError as error:
             raise unreadable(name, error, "Write the frame again, or crop inside it") from error
 
-    def origin(self) -> Origin:
-        """The folder with the bytes and the latest change of its frames."""
+    def origin(self, number: int | None = None) -> Origin:
+        """The file of one frame, or the folder with the bytes and the latest change of all."""
+        if number is not None:
+            return origin_of(self._files[number])
         states = [file.stat() for file in self._files]
         latest = max((state.st_mtime_ns for state in states), default=0)
         return Origin(self.file, sum(state.st_size for state in states), latest)

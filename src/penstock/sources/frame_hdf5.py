@@ -90,7 +90,7 @@ class FrameHdf5:
         except ValueError as error:
             raise unreadable(self.file, f"frame {number}: {error}") from error
 
-    def origin(self) -> Origin:
+    def origin(self, number: int | None = None) -> Origin:
         return origin_of(self._path)
 
     def problems(self) -> list[Problem]:

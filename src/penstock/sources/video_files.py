@@ -60,7 +60,7 @@ class VideoFile:
     def file(self) -> str:
         return self._path.as_posix()
 
-    def origin(self) -> Origin:
+    def origin(self, number: int | None = None) -> Origin:
         return origin_of(self._path)
 
     def expected(self) -> int:

@@ -134,7 +134,8 @@ class Videos:
         return part.annotations(number)
 
     def origin(self, index: int) -> Origin:
-        return self._locate(index)[0].origin()
+        part, number = self._locate(index)
+        return part.footage.origin(number)
 
     def column(self, name: str) -> NDArray[Any]:
         """One value for every frame: key, group, time, frame, or the vectors of labels."""
