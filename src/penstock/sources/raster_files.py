@@ -22,10 +22,22 @@ from penstock.sources.raster_pixels import (
     decide_rules,
     percentile_range,
 )
-from penstock.sources.raster_windows import Handles, RowBand, columns_of, gdal, open_raster, read_sample, read_window
+from penstock.sources.raster_windows import (
+    Handles,
+    RowBand,
+    columns_of,
+    gdal,
+    gdal_errors,
+    open_raster,
+    read_sample,
+    read_window,
+)
 
 # One row of 400 px tiles of a raster 20,000 px wide takes 24 MB as uint8 and 96 MB as float32.
 BAND_BYTES = 128 << 20
+
+# More than any camera or satellite has flown, and what a damaged header may say.
+MOST_PX = 1 << 44
 
 # About a million pixels say where the percentiles of a raster lie.
 SAMPLE_PX = 1024
@@ -51,15 +63,14 @@ class RasterFile:
 
 def describe_raster(path: Path, options: PixelOptions) -> RasterFile:
     """Read a raster's header (and, where percentiles are needed, a sample of it), or raise its problem."""
-    from rasterio.errors import RasterioError
-
+    damage: tuple[type[Exception], ...] = (UnreadableImage, UnicodeDecodeError, OSError, *gdal_errors())
     try:
         _check_whole(path)
         with gdal(), open_raster(path) as dataset:
             return _described(path, dataset, options)
     except UnusableRaster as reason:
         raise DataError([Problem(path.as_posix(), None, reason.what, reason.remedy)]) from reason
-    except (UnreadableImage, RasterioError, OSError) as error:
+    except damage as error:
         what = f"it cannot be read as a raster ({error.__cause__ or error})"
         raise DataError([Problem(path.as_posix(), None, what, "Copy or export it again")]) from error
 
@@ -81,6 +92,8 @@ def _check_whole(path: Path) -> None:
 
 
 def _described(path: Path, dataset: Any, options: PixelOptions) -> RasterFile:
+    if dataset.width * dataset.height > MOST_PX:
+        raise UnusableRaster(f"its header says {dataset.width:,}×{dataset.height:,} px", "Copy or export it again")
     rules = decide_rules(dataset, options)
     return RasterFile(
         path=path,
@@ -107,7 +120,7 @@ def _crs_text(crs: Any) -> str:
     if not crs:
         return ""
     authority = crs.to_authority()
-    if authority and type(crs).from_authority(*authority) == crs:
+    if authority and crs == ":".join(authority):
         return ":".join(authority)
     return str(crs.to_wkt())
 

@@ -104,6 +104,8 @@ def decide_rules(dataset: Any, options: PixelOptions) -> PixelRules:
 
 def _one_dtype(dataset: Any) -> str:
     names = sorted(set(dataset.dtypes))
+    if not names:
+        raise UnusableRaster("it has no bands", "Export the one that is meant as GeoTIFF")
     if len(names) > 1:
         raise UnusableRaster(f"its bands have different number types ({', '.join(names)})", "Convert it to one type")
     if np.dtype(names[0]).kind == "c":
@@ -120,8 +122,6 @@ def _image_bands(dataset: Any, options: PixelOptions) -> tuple[int, ...]:
         return options.bands
     if count == 2 and _alpha_band(dataset) != 2:
         raise UnusableRaster("it has two bands, and neither is alpha", "Say which one is the image, such as bands=1")
-    if count == 0:
-        raise UnusableRaster("it has no bands", "Name one of its subdatasets, or export it as GeoTIFF")
     return (1, 2, 3) if count >= 3 else (1,)
 
 
@@ -144,8 +144,11 @@ def _palette(dataset: Any, bands: tuple[int, ...], dtype: str) -> NDArray[np.uin
 
     if len(bands) > 1 or dataset.colorinterp[bands[0] - 1] != ColorInterp.palette or dtype not in ("uint8", "uint16"):
         return None
+    try:
+        colours = dataset.colormap(bands[0])
+    except ValueError as error:
+        raise UnusableRaster("it should have a colour table and has none", "Copy or export it again") from error
     table = np.zeros((np.iinfo(dtype).max + 1, 4), np.uint8)
-    colours = dataset.colormap(bands[0])
     table[list(colours)] = list(colours.values())
     return table
 

@@ -40,6 +40,13 @@ def open_raster(path: Path) -> Any:
         return rasterio.open(path)
 
 
+def gdal_errors() -> tuple[type[Exception], ...]:
+    """What reading a damaged raster raises; some of GDAL's own errors pass through rasterio as they are."""
+    errors = require("rasterio.errors", "geo", "Reading rasters")
+    own = require("rasterio._err", "geo", "Reading rasters")
+    return errors.RasterioError, errors.CRSError, own.CPLE_BaseError
+
+
 class Handles(threading.local):
     """The open rasters of each thread; the one not used for longest is closed first."""
 
@@ -63,7 +70,6 @@ def read_window(
     handles: Handles, path: Path, rules: PixelRules, window: Window, out: TilePixels | None = None
 ) -> TilePixels:
     """The pixels of a window as they are stored, into `out` where that is given; UnreadableImage on damage."""
-    from rasterio.errors import RasterioError
     from rasterio.windows import Window as RasterioWindow
 
     where = RasterioWindow(*window)
@@ -74,7 +80,7 @@ def read_window(
             dataset.read(rules.read_bands, window=where, out=into.pixels)
             if into.mask is not None:
                 dataset.read_masks(rules.bands[0], window=where, out=into.mask)
-    except RasterioError as error:
+    except gdal_errors() as error:
         where_text = f"{window.width}×{window.height} px at x {window.x}, y {window.y} of {path.name}"
         raise UnreadableImage(f"{where_text} cannot be read ({error.__cause__ or error})") from error
     return into
