@@ -33,6 +33,7 @@ KINDS: dict[str, dict[str, Any]] = {
     "mpeg4_b_frames.avi": {"codec": "mpeg4", "options": {"g": "12", "bf": "2"}},
     "motion_jpeg.avi": {"codec": "mjpeg", "pixel_format": "yuvj420p"},
     "lossless.avi": {"codec": "ffv1", "pixel_format": "bgr0"},
+    "raw_stream.h264": {"options": {"g": "12", "bf": "2"}},
     "transport.ts": {"options": {"g": "12", "bf": "2"}},
     "vp9.webm": {"codec": "libvpx-vp9", "options": {"g": "12", "deadline": "realtime", "cpu-used": "8"}},
     "one_frame.mp4": {"count": 1},
@@ -155,6 +156,13 @@ def test_a_damaged_end_leaves_the_frames_before_it_and_is_warned_about(tmp_path:
 
 def test_no_thread_of_the_decoder_loses_the_frames_in_front_of_a_damaged_last_one(tmp_path: Path) -> None:
     path = write_video(tmp_path / "a.mp4", options={"g": "12", "bf": "0"})
+    damage_packets(path, [39])
+    assert len(streamed(ps.Videos(path))) == 39
+
+
+@pytest.mark.parametrize("ending", ["h264", "avi"])
+def test_nor_where_packets_do_not_say_when_they_are_shown(tmp_path: Path, ending: str) -> None:
+    path = write_video(tmp_path / f"a.{ending}", options={"g": "12", "bf": "0"})
     damage_packets(path, [39])
     assert len(streamed(ps.Videos(path))) == 39
 

@@ -87,23 +87,27 @@ class _Attempt:
     def __init__(self, path: Path, *, parallel: bool) -> None:
         self._path = path
         self._parallel = parallel
+        self._damage: type[Exception] = pyav().error.FFmpegError
         self._given = 0
         self._waiting: set[int] = set()  # presentation times of packets whose frames have not come yet
+        self._waiting_untimed = 0  # packets of that kind that do not say when they are shown
         self._last: int | None = None
         self._failed: list[int | None] = []
         self._late = 0  # good frames from behind the damage
         self._concealed = 0
+        self._cut_off = False
         self._stopped = False
 
     @property
     def damaged(self) -> int:
-        return len(self._failed) + self._concealed
+        return len(self._failed) + self._concealed + self._cut_off
 
     @property
     def suspicious(self) -> bool:
         """Whether damage was met, or frames are missing at the end."""
         last = self._last
-        return self._stopped or any(last is None or time > last for time in self._waiting)
+        missing = any(last is None or time > last for time in self._waiting)
+        return self._stopped or missing or self._waiting_untimed > 0
 
     def frames(self) -> Iterator[Frame]:
         opened = open_video(self._path, parallel=self._parallel)
@@ -128,26 +132,31 @@ class _Attempt:
 
     def _packets(self, opened: Any) -> Iterator[Any]:
         """Packets, and at last None, which makes the decoder give what it still holds."""
-        av = pyav()
         try:
             for packet in opened.container.demux(opened.stream):
                 if packet.size:
                     yield packet
-        except av.error.FFmpegError:
-            self._fail(None)
+        except self._damage:
+            self._cut_off = True
+            self._stopped = self._parallel
         yield None
 
     def _decode(self, stream: Any, packet: Any) -> list[Frame]:
-        av = pyav()
-        shown_at = None if packet is None or packet.is_discard else packet.pts
-        if shown_at is not None:
-            self._waiting.add(shown_at)
+        shown_at = None if packet is None else packet.pts
+        if packet is not None and not packet.is_discard:
+            self._expect(shown_at)
         try:
             decoded: list[Frame] = stream.codec_context.decode(packet)
-        except av.error.FFmpegError:
+        except self._damage:
             self._fail(shown_at)
             return []
         return decoded
+
+    def _expect(self, shown_at: int | None) -> None:
+        if shown_at is None:
+            self._waiting_untimed += 1
+        else:
+            self._waiting.add(shown_at)
 
     def _fail(self, shown_at: int | None) -> None:
         self._failed.append(shown_at)
@@ -171,6 +180,8 @@ class _Attempt:
 
     def _accept(self, frame: Frame) -> None:
         self._given += 1
-        if frame.pts is not None:
+        if frame.pts is None:
+            self._waiting_untimed -= 1
+        else:
             self._waiting.discard(frame.pts)
             self._last = frame.pts if self._last is None else max(self._last, frame.pts)

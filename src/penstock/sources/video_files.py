@@ -98,6 +98,7 @@ class VideoFile:
 
     def _timed(self, frames: DecodingPass) -> Iterator[tuple[Frame, float]]:
         scan = self._packets()
+        units, per_second = scan.time_base.numerator, scan.time_base.denominator
         first: int | None = None
         try:
             for number, frame in enumerate(frames):
@@ -105,7 +106,7 @@ class VideoFile:
                     yield frame, number / scan.rate if scan.rate else float("nan")
                     continue
                 first = frame.pts if first is None else first
-                yield frame, float((frame.pts - first) * scan.time_base)
+                yield frame, (frame.pts - first) * units / per_second
         except UnreadableVideo as error:
             raise unreadable(self.file, error) from error
 
