@@ -40,7 +40,8 @@ class Problem:
     """One thing that is wrong with the user's files: where, what, and what to do about it.
 
     `row` is the line of a text file as an editor counts it (the header is line 1), or the number of
-    the feature, record or frame in a file without lines; None when the whole file is meant.
+    the feature, record or frame in a file without lines; None when the whole file is meant. `unreadable` says that
+    it is a whole sample that cannot be had, which packing may be told to leave out.
     """
 
     file: str
@@ -48,6 +49,7 @@ class Problem:
     what: str
     remedy: str
     warning: bool = False
+    unreadable: bool = False
 
     def __str__(self) -> str:
         where = self.file if self.row is None else f"{self.file} {_row_word(self.file)} {self.row}"

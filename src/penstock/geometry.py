@@ -95,6 +95,12 @@ class TileGrid:
     def __len__(self) -> int:
         return len(self.columns) * len(self.rows)
 
+    def guard(self) -> int:
+        """How many tiles in order must lie between two so that they never share a pixel."""
+        starts = np.array(self.rows)
+        sharing = [int((starts[row + 1 :] < start + self.tile_height).sum()) for row, start in enumerate(self.rows)]
+        return len(self.columns) * (1 + max(sharing))
+
     def window(self, number: int) -> Window:
         row, column = divmod(number, len(self.columns))
         return Window(self.columns[column], self.rows[row], self.tile_width, self.tile_height)

@@ -5,9 +5,15 @@ user's own source needs. Sources of ours say more, each part optional and looked
 
     annotations(index)   every field but the pixels, without decoding anything
     column(name)         one stored value for every sample, as an array (groups, labels, splits)
+    label_counts()       how often each class occurs in each sample, where one sample may have several
     origin(index)        the file behind a sample and its state, to notice that it changed
-    problems()           what is wrong with the user's files, all at once
+    problems()           what is wrong with the user's files, all at once, as far as it costs no reading of pixels
+    damage()             files that cannot be read; `damage_is_known` says that asking costs nothing
     parts                pieces that are cheap only in order (a video, a raster): see `Streamed`
+    encoded_images       whether `read` gives the bytes of an image file, which a pack may keep as they are
+    default_codec        how pixels without such bytes are stored unless the user says otherwise
+    made_from()          what a pack says of where it came from
+    notes()              what a pack says of how it came about, such as boxes that were assigned
 """
 
 from __future__ import annotations

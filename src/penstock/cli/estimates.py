@@ -15,9 +15,8 @@ def video_choices(source: Any, codec: str, quality: int) -> str:
     estimates = estimate_codecs(tuple(source.parts), source.schema.image.name, PackOptions(quality=quality))
     if not estimates:
         return "no frame can be decoded"
-    size = f"{source.size[0]}x{source.size[1]}" if getattr(source, "size", None) else "their own size"
     frames = sum(part.expected for part in source.parts)
-    lines = [f"about {frames:,} frames at {size}; expected from the first frames:"]
+    lines = [f"about {frames:,} frames at {estimates[0].size}; expected from the first ones:"]
     lines += [_line(estimate, estimate.codec == chosen) for estimate in estimates]
     return "\n".join(lines)
 

@@ -106,7 +106,7 @@ def make_source(kind: str, paths: Sequence[str], options: dict[str, Any]) -> Any
     """The source that a command names: kind, paths, and the options of its class."""
     maker = {"images": ps.Images, "boxes": ps.Boxes, "rasters": ps.Rasters, "videos": ps.Videos}[kind]
     given: Any = list(paths) if len(paths) > 1 else paths[0]
-    chosen = {name: value for name, value in options.items() if name in inspect.signature(maker.__init__).parameters}
+    chosen = {name: value for name, value in options.items() if name in inspect.signature(maker).parameters}
     if chosen.get("crop"):
         chosen["crop"] = _numbers("crop", chosen["crop"], 4)
     if isinstance(chosen.get("scale"), str) and "," in chosen["scale"]:

@@ -157,5 +157,4 @@ def open_index(folder: Path, samples: int) -> Columns:
     if len(batch) != samples:
         raise PackError(f"{path} has {len(batch):,} rows and pack.json says {samples:,}. Pack the data again.")
     # Not to_numpy, which imports pandas on its way.
-    views = {name: np.frombuffer(batch.column(name).buffers()[1], dtype, len(batch)) for name, dtype in DTYPES.items()}
-    return views
+    return {name: np.frombuffer(batch.column(name).buffers()[1], dtype, len(batch)) for name, dtype in DTYPES.items()}

@@ -14,6 +14,10 @@ from penstock.packing.splits import DEFAULT_GUARD, GAP, Blocks, assign_splits, c
 from penstock.samples import Source
 
 
+# A table of groups × classes beyond this would not fit in memory; the split is then not balanced by class.
+MOST_COUNTS = 50_000_000
+
+
 @dataclass(frozen=True)
 class SplitPlan:
     """The split of each sample, or of each part; `how` says in words how it came about."""
@@ -106,14 +110,20 @@ def _own(source: Source, name: str) -> NDArray[Any] | None:
 
 
 def _label_counts(source: Source, groups: NDArray[np.intp], group_count: int) -> NDArray[np.int64]:
+    """How often each class occurs in each group; without columns where the source does not say."""
+    if group_count * len(source.schema.classes) > MOST_COUNTS:
+        return np.zeros((group_count, 0), np.int64)
+    if hasattr(source, "label_counts"):
+        per_sample = source.label_counts()
+        counts = np.zeros((group_count, per_sample.shape[1]), np.int64)
+        np.add.at(counts, groups, per_sample)
+        return counts
     field = next((field for field in source.schema.fields if field.kind == "class"), None)
     labels = _own(source, field.name) if field is not None else None
     if labels is None:
         return np.zeros((group_count, 0), np.int64)
     classes = len(source.schema.classes)
     known = labels >= 0
-    if group_count * classes > 50_000_000:  # would not fit in memory; the split is then not balanced by class
-        return np.zeros((group_count, 0), np.int64)
     counts = np.zeros((group_count, classes), np.int64)
     np.add.at(counts, (groups[known], labels[known]), 1)
     return counts

@@ -15,7 +15,7 @@ import numpy as np
 import xxhash
 from numpy.typing import NDArray
 
-from penstock.errors import PackError, RecipeError
+from penstock.errors import DataError, HopError, PackError, Problem, RecipeError
 from penstock.packing import layout
 from penstock.packing.index import open_index, write_index
 from penstock.packing.journal import FinishedShard, Journal
@@ -53,10 +53,9 @@ def pack(
     chosen = make_options(options)
     target = Path(path)
     _check_target(target, resume, overwrite)
-    if not getattr(source, "problems_need_reading", False) and hasattr(source, "problems"):
-        raise_problems(source.problems())
+    _check_source(source, chosen)
     target.parent.mkdir(parents=True, exist_ok=True)
-    with writer_lock(target), _clear_words(target):
+    with writer_lock(target), _clear_words(target), _every_damage(source):
         _check_target(target, resume, overwrite)
         writer = _PackWriter(source, target, chosen, resume)
         with ProgressBar(writer.expected, progress) as bar:
@@ -81,6 +80,30 @@ def _check_target(target: Path, resume: bool, overwrite: bool) -> None:
             f"{partial_folder(target)} is an unfinished pack. Pass --resume to go on with it, "
             "or --overwrite to start anew."
         )
+
+
+def _check_source(source: Source, options: PackOptions) -> None:
+    """Raise all known problems of a source before anything is written."""
+    problems: list[Problem] = list(source.problems()) if hasattr(source, "problems") else []
+    if getattr(source, "damage_is_known", False):
+        problems += source.damage()  # type: ignore[attr-defined]
+    if options.on_bad_sample == "skip":
+        problems = [problem for problem in problems if not problem.unreadable]
+    raise_problems(problems)
+
+
+@contextmanager
+def _every_damage(source: Source) -> Iterator[None]:
+    """When one image file turns out to be broken, look at the others too, so that all are named at once."""
+    try:
+        yield
+    except HopError as error:
+        if not getattr(source, "encoded_images", False) or not hasattr(source, "damage"):
+            raise
+        problems = source.damage()
+        if len(problems) < 2:
+            raise
+        raise DataError(problems) from error
 
 
 @contextmanager

@@ -65,7 +65,8 @@ def _find_images(rows: Rows, options: ReadingOptions) -> _Found:
         except NotFound as error:
             if options.files is not None and options.ignore_others:
                 continue
-            problems.append(Problem(*_where(rows, first_rows[place]), error.what, error.remedy))
+            where = _where(rows, first_rows[place])
+            problems.append(Problem(*where, error.what, error.remedy, unreadable=error.missing))
             if options.files is not None:
                 continue
             file = finder.expected(image)

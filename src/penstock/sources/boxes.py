@@ -16,6 +16,7 @@ from penstock.sources.annotations import read_annotations
 from penstock.sources.grouping import groups_of, is_pattern
 from penstock.sources.locating import unreadable
 from penstock.sources.paths import PathLike, origin_of
+from penstock.sources.provenance import provenance
 
 _FIELDS = (Field("image", "image"), Field("boxes", "boxes"), Field("box_label", "labels", "int64"))
 
@@ -66,6 +67,14 @@ class Boxes:
         self._groups, misfits = groups_of(self.annotated.names, files, self.annotated.groups, group_from)
         self._problems = (*self.annotated.problems, *misfits)
         self.schema = Schema(_FIELDS, self.annotated.classes)
+        self._given = provenance(
+            annotations=annotations,
+            images=images,
+            classes=classes,
+            point_buffer=point_buffer,
+            clip_boxes=clip_boxes,
+            group_from=group_from,
+        )
 
     @property
     def classes(self) -> tuple[str, ...]:
@@ -82,7 +91,7 @@ class Boxes:
 
     def read(self, index: int) -> Raw:
         if not self.annotated.sizes[index, 0]:
-            raise UnreadableImage(self.annotated.unreadable.get(index, "the image is missing; problems() says why"))
+            raise UnreadableImage(self.annotated.unreadable.get(index, "the image file is missing"))
         return Raw(index, self.annotated.files[index].read_bytes())
 
     def decode(self, raw: Raw) -> Sample:
@@ -124,6 +133,19 @@ class Boxes:
     def problems(self) -> list[Problem]:
         """What is wrong with the annotations and with the files that they name."""
         return list(self._problems)
+
+    def label_counts(self) -> NDArray[np.int64]:
+        """How often each class occurs in each image."""
+        annotated, classes = self.annotated, max(1, len(self.classes))
+        image = np.repeat(np.arange(len(self)), np.diff(annotated.starts))
+        counts = np.bincount(image * classes + annotated.labels, minlength=len(self) * classes)
+        return counts.reshape(len(self), classes)
+
+    def made_from(self) -> dict[str, Any]:
+        return dict(self._given)
+
+    # The headers were read to compare the boxes with them.
+    damage_is_known = True
 
     def damage(self) -> list[Problem]:
         """Images that cannot be read or were cut short, as far as each header and end tell."""

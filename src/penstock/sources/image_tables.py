@@ -46,18 +46,21 @@ def table_list(
 def _located(
     table: Table, column: str, names: list[str], finder: FolderFinder
 ) -> tuple[list[int], list[str], list[Problem]]:
-    """Rows whose image is there, their files, and the problems of the others."""
+    """Rows that name an image, their files (also those that are missing), and the problems of all."""
     rows, files, problems = [], [], []
     for row, name in enumerate(names):
         line = int(table.lines[row])
         if not name:
             problems.append(Problem(table.name, line, f"{column} is empty", "Write the path of the image"))
             continue
+        image = ImageName(name, table.folder)
         try:
-            file = finder.find(ImageName(name, table.folder))
+            file = finder.find(image)
         except NotFound as error:
-            problems.append(Problem(table.name, line, error.what, error.remedy))
-            continue
+            problems.append(Problem(table.name, line, error.what, error.remedy, unreadable=error.missing))
+            if not error.missing:
+                continue
+            file = finder.expected(image)
         rows.append(row)
         files.append(str(file))
     return rows, files, problems

@@ -19,6 +19,7 @@ from penstock.sources.image_tables import table_list
 from penstock.sources.locating import read_sizes, unreadable
 from penstock.sources.paths import PathLike, origin_of
 from penstock.sources.patterns import NamePattern
+from penstock.sources.provenance import provenance
 from penstock.sources.reading import parse_classes
 
 LABELS = ("auto", "folders", "none")
@@ -69,6 +70,9 @@ class Images:
             raise DataError([Problem(root, None, "no such file or folder", "Pass a folder of images, or a table")])
         groups, problems = groups_of(listed.keys, listed.files, listed.groups, group_from)
         self._list, self._groups = listed, groups
+        self._given = provenance(
+            path=path, images=images, label_from_name=label_from_name, classes=classes, group_from=group_from
+        )
         self._problems = (*listed.problems, *problems)
         fields = (Field("image", "image"), *((Field("label", "class"),) if listed.labels is not None else ()))
         self.schema = Schema(fields, listed.classes)
@@ -120,6 +124,9 @@ class Images:
     def problems(self) -> list[Problem]:
         """What is wrong with the list: names, labels, files that are missing. No image is opened."""
         return list(self._problems)
+
+    def made_from(self) -> dict[str, Any]:
+        return dict(self._given)
 
     def damage(self) -> list[Problem]:
         """Images that cannot be read or were cut short, as far as each header and end tell."""

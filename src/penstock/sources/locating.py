@@ -28,9 +28,9 @@ HEADERS_PER_TASK = 32
 class NotFound(Exception):  # noqa: N818 - reads as what it is
     """An image cannot be had: what is wrong, and what to do about it."""
 
-    def __init__(self, what: str, remedy: str) -> None:
+    def __init__(self, what: str, remedy: str, *, missing: bool = False) -> None:
         super().__init__(what)
-        self.what, self.remedy = what, remedy
+        self.what, self.remedy, self.missing = what, remedy, missing
 
 
 @dataclass
@@ -86,13 +86,14 @@ class FolderFinder:
 
     def _missing(self, folder: Path, image: ImageName) -> NotFound:
         if not image.name:
-            return NotFound(f"there is no image called {image.stem} in {folder or '.'}", "Pass images, their folder")
+            what = f"there is no image called {image.stem} in {folder or '.'}"
+            return NotFound(what, "Pass images, their folder", missing=True)
         if folder not in self._twins:
             self._twins[folder] = {Path(name).stem.lower(): name for name in self._listing(folder)}
         twin = self._twins[folder].get(Path(image.name).stem.lower())
         hint = f" Did you mean {twin!r}?" if twin else ""
         where = f"the image {image.name!r} does not exist in {folder if folder.name else 'the current folder'}"
-        return NotFound(where, f"Put it there, or pass images, the folder that holds it.{hint}")
+        return NotFound(where, f"Put it there, or pass images, the folder that holds it.{hint}", missing=True)
 
 
 def _is_file(folder: Path, name: str) -> bool:
@@ -208,7 +209,8 @@ def _raster_size(file: Path) -> tuple[int, int] | None:
 
 def unreadable(file: str, reason: str) -> Problem:
     """The problem of an image that cannot be read."""
-    return Problem(file, None, f"the image cannot be read: {reason}", "Replace the file, or leave it out")
+    what = f"the image cannot be read: {reason}"
+    return Problem(file, None, what, "Replace the file, or leave it out", unreadable=True)
 
 
 def no_images(place: str) -> DataError:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,6 +44,11 @@ class RasterPart:
     def label_counts(self) -> dict[int, int]:
         known = self.boxes.labels[self.boxes.labels >= 0]
         return {int(label): int(count) for label, count in zip(*np.unique(known, return_counts=True), strict=True)}
+
+    @property
+    def guard(self) -> int:
+        """Tiles to leave between two splits of one raster, so that no pixel is in both."""
+        return self.grid.guard()
 
     def origin(self) -> Origin:
         return origin_of(self.raster.path)
@@ -89,6 +95,46 @@ class RasterPart:
         if self.has_boxes:
             sample["boxes"], sample["box_label"] = self.boxes.of(int(self.numbers[index]))
         return sample
+
+
+@dataclass(frozen=True)
+class UnreadablePart:
+    """A raster that cannot be opened: one sample, which says why when it is read."""
+
+    key: str
+    group: str
+    split: str | None
+    path: Path
+    reason: str
+
+    def __len__(self) -> int:
+        return 1
+
+    @property
+    def expected(self) -> int:
+        return 1
+
+    @property
+    def label_counts(self) -> dict[int, int]:
+        return {}
+
+    def origin(self) -> Origin:
+        return origin_of(self.path)
+
+    def tile_key(self, index: int) -> str:
+        return self.key
+
+    def read(self, index: int) -> Raw:
+        raise UnreadableImage(self.reason)
+
+    def stream(self, start: int = 0) -> Iterator[Raw]:
+        return iter([Raw(0, DamagedTile(self.reason))][start:])
+
+    def decode(self, raw: Raw) -> Sample:
+        raise UnreadableImage(self.reason)
+
+    def annotations(self, index: int) -> Sample:
+        return {"key": self.key, "group": self.group, **({} if self.split is None else {"split": self.split})}
 
 
 def tiles_with_data(handles: Handles, raster: RasterFile, grid: TileGrid) -> NDArray[np.bool_]:

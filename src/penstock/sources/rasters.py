@@ -6,7 +6,7 @@ import os
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,10 +15,11 @@ from penstock.errors import DataError, Problem
 from penstock.samples import Field, Origin, Raw, Sample, Schema, checked_index, sample_at
 from penstock.sources.paths import IMAGE_ENDINGS, PathLike, expand, files_below
 from penstock.sources.patterns import NamePattern
+from penstock.sources.provenance import provenance
 from penstock.sources.raster_annotations import RasterAnnotations, TileOptions
 from penstock.sources.raster_files import RasterFile, describe_raster
 from penstock.sources.raster_options import PixelOptions
-from penstock.sources.raster_parts import RasterPart, tiles_with_data
+from penstock.sources.raster_parts import RasterPart, UnreadablePart, tiles_with_data
 from penstock.sources.raster_windows import Handles
 
 RASTER_ENDINGS = IMAGE_ENDINGS | {".jp2", ".img"}
@@ -30,6 +31,14 @@ _POSITION = (
     Field("transform", "array", "float64", (6,)),
     Field("crs", "text"),
 )
+
+
+class _Place(NamedTuple):
+    """Where the tiles of a raster belong: the start of their keys, their group and their split."""
+
+    key: str
+    group: str
+    split: str | None
 
 
 class Rasters:
@@ -66,7 +75,6 @@ class Rasters:
         groups = NamePattern(group_from) if group_from is not None and not by_column else None
         files = raster_paths(rasters)
         names = _names(files)
-        described, problems = _describe_all(files, self.pixel_options)
         annotations = RasterAnnotations.read(
             boxes,
             files,
@@ -77,7 +85,9 @@ class Rasters:
             ignore_others=ignore_other_images,
         )
         self._handles = Handles()
-        self.parts = tuple(self._part(raster, names[raster.path], annotations, groups) for raster in described)
+        made = [self._made(file, _place(file, names[file], annotations, groups), annotations) for file in files]
+        self.parts = tuple(part for part, _ in made if part is not None)
+        problems = [problem for _, problem in made if problem is not None]
         self._starts = np.cumsum([0] + [len(part) for part in self.parts])
         self.schema = Schema((_IMAGE, *(_BOXES if annotations.given else ()), *_POSITION), annotations.classes)
         problems += _unfit_names(files, groups)
@@ -85,21 +95,43 @@ class Rasters:
         if lost_boxes == "error":
             problems += self._lost_problems(annotations)
         self._problems = tuple(problems)
+        self._given = provenance(
+            rasters=rasters,
+            boxes=boxes,
+            tile_px=tile_px,
+            overlap=overlap,
+            min_kept=min_kept,
+            lost_boxes=lost_boxes,
+            bands=bands,
+            scale=scale,
+            nodata=nodata,
+            skip_nodata=skip_nodata,
+            classes=classes,
+            point_buffer=point_buffer,
+            clip_boxes=clip_boxes,
+            group_from=group_from,
+        )
 
-    def _part(
-        self, raster: RasterFile, name: str, annotations: RasterAnnotations, groups: NamePattern | None
-    ) -> RasterPart:
-        path, options = raster.path, self.tile_options
+    def _made(
+        self, file: Path, place: _Place, annotations: RasterAnnotations
+    ) -> tuple[RasterPart | UnreadablePart | None, Problem | None]:
+        """One raster as a part, and what is wrong with it; no part where the user must decide something first."""
+        raster, problem = describe_raster(file, self.pixel_options)
+        if raster is not None:
+            return self._part(raster, place, annotations), problem
+        if problem is not None and problem.unreadable:
+            return UnreadablePart(*place, file, problem.what), problem
+        return None, problem
+
+    def _part(self, raster: RasterFile, place: _Place, annotations: RasterAnnotations) -> RasterPart:
+        options = self.tile_options
         grid = options.grid(raster.width, raster.height)
-        dealt = annotations.deal(path, grid, options)
+        dealt = annotations.deal(raster.path, grid, options)
         wanted = np.ones(len(grid), bool)
         if options.skip_nodata:
             wanted = tiles_with_data(self._handles, raster, grid) | (dealt.counts > 0)
-        group = groups.value(path.name) if groups is not None else annotations.group(path)
         return RasterPart(
-            key=name,
-            group=group or name,
-            split=annotations.split(path),
+            *place,
             raster=raster,
             grid=grid,
             numbers=np.flatnonzero(wanted),
@@ -108,10 +140,16 @@ class Rasters:
             handles=self._handles,
         )
 
+    @property
+    def _readable(self) -> list[RasterPart]:
+        return [part for part in self.parts if isinstance(part, RasterPart)]
+
     def _lost_problems(self, annotations: RasterAnnotations) -> list[Problem]:
         kept = self.tile_options.min_kept
         return [
-            problem for part in self.parts for problem in annotations.lost_problems(part.raster.path, part.boxes, kept)
+            problem
+            for part in self._readable
+            for problem in annotations.lost_problems(part.raster.path, part.boxes, kept)
         ]
 
     @property
@@ -140,7 +178,7 @@ class Rasters:
     def origin(self, index: int) -> Origin:
         return self._locate(index)[0].origin()
 
-    def _locate(self, index: int) -> tuple[RasterPart, int]:
+    def _locate(self, index: int) -> tuple[RasterPart | UnreadablePart, int]:
         position = checked_index(index, len(self))
         which = int(np.searchsorted(self._starts, position, side="right")) - 1
         return self.parts[which], position - int(self._starts[which])
@@ -161,13 +199,16 @@ class Rasters:
     @property
     def lost_boxes_count(self) -> int:
         """How many boxes no tile keeps enough of."""
-        return sum(len(part.boxes.lost) for part in self.parts)
+        return sum(len(part.boxes.lost) for part in self._readable)
+
+    def made_from(self) -> dict[str, Any]:
+        return dict(self._given)
 
     def notes(self) -> dict[str, Any]:
         """What was decided on the way, for whoever asks the pack later; nothing that was not needed."""
         lost = {"assign": "boxes_assigned", "drop": "boxes_dropped", "error": "boxes_lost"}
-        scaled = sum(part.raster.rules.value_range is not None for part in self.parts)
-        left_out = sum(len(part.grid) - len(part) for part in self.parts)
+        scaled = sum(part.raster.rules.value_range is not None for part in self._readable)
+        left_out = sum(len(part.grid) - len(part) for part in self._readable)
         found: dict[str, Any] = {
             lost[self.tile_options.lost_boxes]: self.lost_boxes_count,
             "nodata_tiles_left_out": left_out,
@@ -199,15 +240,9 @@ def _names(files: Sequence[Path]) -> dict[Path, str]:
     return {file: file.absolute().relative_to(shared).as_posix() for file in files}
 
 
-def _describe_all(files: Sequence[Path], options: PixelOptions) -> tuple[list[RasterFile], list[Problem]]:
-    described: list[RasterFile] = []
-    problems: list[Problem] = []
-    for file in files:
-        try:
-            described.append(describe_raster(file, options))
-        except DataError as error:
-            problems += error.problems
-    return described, problems
+def _place(file: Path, name: str, annotations: RasterAnnotations, groups: NamePattern | None) -> _Place:
+    group = groups.value(file.name) if groups is not None else annotations.group(file)
+    return _Place(name, group or name, annotations.split(file))
 
 
 def _unfit_names(files: Sequence[Path], groups: NamePattern | None) -> list[Problem]:

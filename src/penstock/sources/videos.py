@@ -18,6 +18,7 @@ from penstock.sources.grouping import groups_of, is_pattern
 from penstock.sources.label_events import UNITS
 from penstock.sources.label_matching import LabelSet, match_labels
 from penstock.sources.paths import PathLike
+from penstock.sources.provenance import provenance
 from penstock.sources.reading import parse_classes
 from penstock.sources.video_cursors import Cursors
 from penstock.sources.video_lists import list_videos, open_footage
@@ -40,6 +41,9 @@ class Videos:
     Parts are read in order without knowing how many frames there are. `len`, `read` and `videos[i]` need the
     exact table of frames, which one full pass over each video makes on first use.
     """
+
+    # Lossless frames of a video are five times larger, and the video has lost more than JPEG takes.
+    default_codec = "jpeg"
 
     def __init__(
         self,
@@ -69,6 +73,9 @@ class Videos:
         )
         self._problems = (*problems, *(() if found is None else found.problems))
         self._schema = _schema(found)
+        self._given = provenance(
+            videos=videos, labels=labels, size=size, fit=fit, crop=crop, classes=classes, group_from=group_from
+        )
         self._starts: NDArray[np.int64] | None = None
         self._lock = threading.Lock()
 
@@ -78,6 +85,9 @@ class Videos:
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
         self._lock = threading.Lock()
+
+    def made_from(self) -> dict[str, Any]:
+        return dict(self._given)
 
     @property
     def schema(self) -> Schema:
