@@ -6,10 +6,11 @@ import pickle
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
-from itertools import pairwise
+from itertools import islice, pairwise
 from pathlib import Path
 from typing import Any
 
+import h5py
 import numpy as np
 import pytest
 import rasterio
@@ -18,6 +19,7 @@ from hypothesis import strategies as st
 
 import penstock as ps
 from penstock.codecs.headers import UnreadableImage
+from penstock.errors import DataError, HopError
 from raster_making import assert_same, noise, write_raster, write_table
 
 LAYOUTS: dict[str, dict[str, Any]] = {
@@ -156,8 +158,27 @@ def test_every_unreadable_raster_is_a_problem_and_the_others_are_read(tmp_path: 
     problems = source.problems()
     named = sorted(Path(problem.file).name for problem in problems if not problem.warning)
     assert named == ["cut.tif", "empty.tif", "start.png", "text.tif", "zeros.tif"]
-    assert len(source) == 1
-    assert len(source[0]["boxes"]) == 1
+    assert all(problem.unreadable for problem in problems if not problem.warning)
+    found = {}
+    for index, key in enumerate(source.column("key")):
+        try:
+            found[key] = source[index]
+        except HopError as error:
+            found[key] = str(error)
+    assert found.keys() == {"whole.tif#0_0", "cut.tif#0_0", "empty.tif", "start.png", "text.tif", "zeros.tif"}
+    assert [key for key, sample in found.items() if isinstance(sample, dict)] == ["whole.tif#0_0"]
+    assert len(found["whole.tif#0_0"]["boxes"]) == 1
+
+
+def test_what_is_left_of_a_raster_that_was_cut_short_can_be_packed(tmp_path: Path) -> None:
+    whole = write_raster(tmp_path / "cut.tif", noise(3, 400, 100), blockysize=50)
+    whole.write_bytes(whole.read_bytes()[: -whole.stat().st_size // 3])
+    (tmp_path / "empty.tif").write_bytes(b"")
+    source = ps.Rasters([whole, tmp_path / "empty.tif"], tile_px=100, overlap=0)
+    with pytest.raises(DataError, match="should have"):
+        ps.pack(source, tmp_path / "all.pack")
+    pack = ps.pack(source, tmp_path / "some.pack", on_bad_sample="skip", split="all")
+    assert [pack[index]["key"] for index in range(len(pack))] == ["cut.tif#0_0", "cut.tif#0_100"]
 
 
 def test_damage_inside_fails_only_the_tiles_that_it_touches(tmp_path: Path) -> None:
@@ -178,6 +199,50 @@ def test_damage_inside_fails_only_the_tiles_that_it_touches(tmp_path: Path) -> N
     for image, raw in zip(expected, source.parts[0].stream(3), strict=True):
         assert np.array_equal(source.parts[0].decode(raw)["image"], image)
     assert len(ps.Rasters(path, tile_px=100, overlap=0, nodata=0, skip_nodata=True)) == 6
+
+
+def test_a_damaged_header_is_a_problem_or_spoils_tiles_and_nothing_else(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    palette = {0: (1, 2, 3, 255), 1: (4, 5, 6, 255)}
+    whole = [
+        write_raster(tmp_path / "a.tif", noise(3, 60, 70), compress="deflate", blockysize=16),
+        write_raster(tmp_path / "b.tif", noise(4, 60, 70, dtype="uint16"), tiled=True, blockxsize=32, blockysize=32),
+        write_raster(tmp_path / "c.png", noise(3, 60, 70), driver="PNG"),
+        write_raster(tmp_path / "d.tif", noise(60, 70, high=2), palette=palette),
+    ]
+    outcomes = set()
+    for turn in range(240):
+        data = bytearray(whole[turn % 4].read_bytes())
+        data[rng.integers(min(len(data), 400))] = rng.integers(256)
+        path = tmp_path / f"damaged{turn}{whole[turn % 4].suffix}"
+        path.write_bytes(data)
+        source = ps.Rasters(path, tile_px=40)
+        outcomes.add("problem" if source.problems() else "read")
+        for part in source.parts:
+            for raw in islice(part.stream(), 9):
+                try:
+                    part.decode(raw)
+                except UnreadableImage:
+                    outcomes.add("unreadable")
+    assert outcomes == {"problem", "read", "unreadable"}
+
+
+def test_a_raster_of_impossible_size_is_a_problem(tmp_path: Path) -> None:
+    side = 2_000_000_000
+    band = '<VRTRasterBand dataType="Byte" band="1"></VRTRasterBand>'
+    text = f'<VRTDataset rasterXSize="{side}" rasterYSize="{side}">{band}</VRTDataset>'
+    (tmp_path / "a.vrt").write_text(text)
+    (problem,) = ps.Rasters(tmp_path / "a.vrt").problems()
+    assert "2,000,000,000×2,000,000,000 px" in problem.what
+
+
+def test_a_file_of_several_rasters_has_no_bands_of_its_own(tmp_path: Path) -> None:
+    with h5py.File(tmp_path / "a.h5", "w") as file:
+        file["red"] = file["green"] = noise(50, 60)
+        file["blue"] = noise(50, 60)
+    (problem,) = ps.Rasters(tmp_path / "a.h5").problems()
+    assert "it has no bands" in problem.what
+    assert not problem.unreadable
 
 
 def test_a_photo_that_lies_on_its_side_is_a_problem(tmp_path: Path) -> None:

@@ -43,7 +43,8 @@ def split_raster(
     options = {"ignore_other_images": True, **options}
     source = Rasters(_one_file(raster), boxes=annotations, tile_px=patch_size, overlap=patch_overlap, **options)
     raise_problems(source.problems())
-    part, folder = source.parts[0], Path(save_dir)
+    part = next(part for part in source.parts if isinstance(part, RasterPart))
+    folder = Path(save_dir)
     stem, labelled = part.raster.path.stem, annotations is not None
     chosen = part.numbers[part.boxes.counts[part.numbers] > 0] if labelled and not allow_empty else part.numbers
     names = {int(number): f"{stem}_{number}.png" for number in chosen}

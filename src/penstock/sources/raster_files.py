@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from penstock.codecs.headers import UnreadableImage, read_file_header, sniff
-from penstock.errors import DataError, Problem
+from penstock.errors import Problem
 from penstock.geometry import TileGrid, Window
 from penstock.sources.raster_options import PixelOptions
 from penstock.sources.raster_pixels import (
@@ -61,34 +61,43 @@ class RasterFile:
         return a, b, a * window.x + b * window.y + c, d, e, d * window.x + e * window.y + f
 
 
-def describe_raster(path: Path, options: PixelOptions) -> RasterFile:
-    """Read a raster's header (and, where percentiles are needed, a sample of it), or raise its problem."""
+def describe_raster(path: Path, options: PixelOptions) -> tuple[RasterFile | None, Problem | None]:
+    """Read a raster's header (and, where percentiles are needed, a sample of it); and what is wrong with it.
+
+    A raster that was cut short has both: what is left of it may be wanted.
+    """
     damage: tuple[type[Exception], ...] = (UnreadableImage, UnicodeDecodeError, OSError, *gdal_errors())
     try:
-        _check_whole(path)
+        cut_short = _missing_end(path)
         with gdal(), open_raster(path) as dataset:
-            return _described(path, dataset, options)
+            raster = _described(path, dataset, options)
     except UnusableRaster as reason:
-        raise DataError([Problem(path.as_posix(), None, reason.what, reason.remedy)]) from reason
+        return None, Problem(path.as_posix(), None, reason.what, reason.remedy)
     except damage as error:
-        what = f"it cannot be read as a raster ({error.__cause__ or error})"
-        raise DataError([Problem(path.as_posix(), None, what, "Copy or export it again")]) from error
+        return None, _unreadable(path, f"it cannot be read as a raster ({error.__cause__ or error})")
+    return raster, _unreadable(path, cut_short) if cut_short else None
 
 
-def _check_whole(path: Path) -> None:
-    """Find what GDAL would only notice while reading: a missing end; and what it does not do: turn photos."""
+def _unreadable(path: Path, what: str) -> Problem:
+    return Problem(path.as_posix(), None, what, "Copy or export it again, or leave it out", unreadable=True)
+
+
+def _missing_end(path: Path) -> str:
+    """Find what GDAL would only notice while reading: that the end is missing; and what it does not do: turn photos."""
     with path.open("rb") as file:
         start = file.read(16)
     if not start:
         raise UnreadableImage("the file is empty")
-    if not sniff(start):
-        return
-    turned = read_file_header(path).orientation
+    try:
+        turned = read_file_header(path).orientation if sniff(start) else 1
+    except UnreadableImage as error:
+        return str(error)
     if turned != 1:
         raise UnusableRaster(
             f"its EXIF orientation is {turned}, and rasters are read as they are stored",
             "Save it upright, or use Boxes or Images, which turn it",
         )
+    return ""
 
 
 def _described(path: Path, dataset: Any, options: PixelOptions) -> RasterFile:
