@@ -13,7 +13,6 @@ from penstock.packing.options import AUTO, DEFAULT_SPLIT, PackOptions, parse_spl
 from penstock.packing.splits import DEFAULT_GUARD, GAP, Blocks, assign_splits, cut_in_order, ordered_names
 from penstock.samples import Source
 
-
 # A table of groups × classes beyond this would not fit in memory; the split is then not balanced by class.
 MOST_COUNTS = 50_000_000
 
