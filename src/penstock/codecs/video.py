@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import re
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -26,6 +26,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from penstock.codecs.opencv import opencv
 from penstock.errors import RecipeError, require
 from penstock.geometry import Window
 
@@ -58,10 +59,20 @@ class _PerThread(threading.local):
     """swscale contexts and crop graphs are costly to make and belong to one thread."""
 
     def __init__(self) -> None:
-        self.reformatter: Any = None
-        self.graphs: dict[tuple[Any, ...], Any] = {}
+        self.made: dict[tuple[Any, ...], Any] = {}
+
+    def get(self, key: tuple[Any, ...], make: Callable[[], Any]) -> Any:
+        """What was made for this key, or made now; only a few are kept."""
+        found = self.made.get(key)
+        if found is None:
+            if len(self.made) >= _KEPT_CONTEXTS:
+                self.made.clear()
+            found = self.made[key] = make()
+        return found
 
 
+# One for each size of video in a set, there and back; each holds a few megabytes.
+_KEPT_CONTEXTS = 16
 _kept = _PerThread()
 
 
@@ -104,17 +115,15 @@ def frame_to_rgb(frame: Frame, window: Window, size: tuple[int, int]) -> Pixels:
     turns = frame.rotation // 90 % 4
     part = _cropped(frame, _coded_window(window, frame, turns))
     width, height = size if turns % 2 == 0 else size[::-1]
-    scaled = _reformatted(part, width, height)
-    pixels: Pixels = scaled.to_ndarray()
+    pixels = _interleaved(_reformatted(part, width, height))
     return np.ascontiguousarray(np.rot90(pixels, turns)) if turns else pixels
 
 
 def _reformatted(frame: Frame, width: int, height: int) -> Frame:
     from av.video.reformatter import Interpolation, VideoReformatter
 
-    if _kept.reformatter is None:
-        _kept.reformatter = VideoReformatter()
-    return _kept.reformatter.reformat(
+    key = (frame.width, frame.height, frame.format.name, width, height)
+    return _kept.get(key, VideoReformatter).reformat(
         frame,
         width,
         height,
@@ -123,6 +132,16 @@ def _reformatted(frame: Frame, width: int, height: int) -> Frame:
         interpolation=Interpolation.AREA | Interpolation.ACCURATE_RND | Interpolation.FULL_CHR_H_INT,
         threads=1,
     )
+
+
+def _interleaved(frame: Frame) -> Pixels:
+    """Planar RGB as H×W×3; OpenCV does it faster than PyAV and without the GIL."""
+    green, blue, red = (
+        np.frombuffer(plane, np.uint8).reshape(-1, plane.line_size)[: frame.height, : frame.width]
+        for plane in frame.planes
+    )
+    pixels: Pixels = opencv().merge((red, green, blue))
+    return pixels
 
 
 def _assumed_matrix(frame: Frame) -> int | None:
@@ -149,11 +168,7 @@ def _cropped(frame: Frame, window: Window) -> Frame:
     if window == (0, 0, frame.width, frame.height):
         return frame
     key = (frame.width, frame.height, frame.format.name, *window)
-    graph = _kept.graphs.get(key)
-    if graph is None:
-        if len(_kept.graphs) >= 8:  # one crop for each size of video in the set; more means that they change
-            _kept.graphs.clear()
-        graph = _kept.graphs[key] = _crop_graph(frame, window)
+    graph = _kept.get(key, lambda: _crop_graph(frame, window))
     graph.push(frame)
     return graph.pull()
 
@@ -227,11 +242,10 @@ def encode_gop(frames: Sequence[Pixels], quality: int) -> bytes:
 
 def _to_yuv(pixels: Pixels) -> Frame:
     av = pyav()
-    from av.video.reformatter import Interpolation
+    from av.video.reformatter import Interpolation, VideoReformatter
 
-    if _kept.reformatter is None:
-        _kept.reformatter = av.video.reformatter.VideoReformatter()
-    return _kept.reformatter.reformat(
+    height, width = pixels.shape[:2]
+    return _kept.get((width, height, "yuv420p"), VideoReformatter).reformat(
         av.VideoFrame.from_ndarray(np.ascontiguousarray(pixels), "rgb24"),
         format="yuv420p",
         dst_colorspace=_BT601,

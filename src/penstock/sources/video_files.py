@@ -173,7 +173,8 @@ class VideoFile:
             return list(error.problems)
         count, announced = len(table.times), self._packets().announced
         if table.damaged_packets:
-            what = f"decodes {count:,} frames; {table.damaged_packets:,} packets after that are damaged"
+            packets, are = ("packet", "is") if table.damaged_packets == 1 else ("packets", "are")
+            what = f"decodes {count:,} frames; {table.damaged_packets:,} {packets} after that {are} damaged"
         elif announced > count:
             what = f"decodes {count:,} frames; the container announces {announced:,}, so the end seems to be missing"
         else:
