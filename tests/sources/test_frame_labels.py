@@ -192,7 +192,13 @@ def test_a_table_that_names_no_video_belongs_to_none_of_two(tmp_path: Path) -> N
     folder = two_videos(tmp_path)
     table = write_rows(folder / "all.csv", "groom", ["1", "0", "0"])
     words = [problem.what for problem in ps.Videos(folder / "*.mp4", labels=table).problems()]
-    assert any("does not say which video" in word for word in words) and len(words) == 3
+    assert any("does not say which video" in word for word in words) and len(words) == 4
+
+
+def test_labels_that_are_found_for_no_video_are_a_problem(tmp_path: Path) -> None:
+    folder = two_videos(tmp_path)
+    (error,) = errors_of(ps.Videos(folder / "*.mp4", labels=str(folder / "lables" / "{stem}.csv")))
+    assert "lables/{stem}.csv: there are no labels for any of the 2 videos" in error
 
 
 def test_a_dictionary_names_videos_by_path_name_or_stem(tmp_path: Path) -> None:

@@ -65,6 +65,8 @@ def match_labels(labels: Any, videos: Sequence[NamedVideo], classes: tuple[str, 
                 problems.append(Problem(reading.content.table.name, None, what, "Keep one of them"))
             found[number] = own
     problems += [_unlabelled(video) for number, video in enumerate(videos) if number not in found]
+    if not found and all(problem.warning for problem in problems):
+        problems.append(_nothing_found(labels, videos))
     per_video = tuple(found.get(number, NoLabels(len(known))) for number in range(len(videos)))
     return LabelSet(known, per_video, tuple(dict.fromkeys(problems)))
 
@@ -72,6 +74,14 @@ def match_labels(labels: Any, videos: Sequence[NamedVideo], classes: tuple[str, 
 def _unlabelled(video: NamedVideo) -> Problem:
     what = "has no labels; all its frames count as not labelled (−1)"
     return Problem(video.path.as_posix(), None, what, "Add its label file, or leave the video out", warning=True)
+
+
+def _nothing_found(labels: Any, videos: Sequence[NamedVideo]) -> Problem:
+    given = labels if isinstance(labels, str | os.PathLike) else "labels"
+    example = videos[0].stem
+    return Problem(
+        os.fspath(given), None, f"there are no labels for any of the {len(videos):,} videos", f"Look for {example}.csv"
+    )
 
 
 class _VideoNames:
