@@ -3,4 +3,6 @@
 headers   what kind of image some bytes are, how large, how turned, and whether they were cut short
 images    encoded image ↔ H×W×3 uint8 RGB
 resizing  the one filter with which Penstock changes sizes
+video     opening videos, frames ↔ RGB, closed GOPs of H.264
+decoding  every frame of a video in order, exactly once, and what is damaged
 """
