@@ -11,13 +11,13 @@ AUTO = "auto"
 
 # Where each public name lives. Nothing is imported before it is used: `import penstock` stays instant.
 _HOMES = {
-    "Boxes": "penstock.sources.boxes",
-    "Images": "penstock.sources.images",
-    "Rasters": "penstock.sources.rasters",
-    "Videos": "penstock.sources.videos",
+    "Boxes": "penstock.sources.boxes.boxes",
+    "Images": "penstock.sources.images.images",
+    "Rasters": "penstock.sources.rasters.rasters",
+    "Videos": "penstock.sources.videos.videos",
     "check": "penstock.sources.checking",
-    "read_pascal_voc": "penstock.sources.voc",
-    "split_raster": "penstock.sources.cropping",
+    "read_pascal_voc": "penstock.sources.boxes.voc",
+    "split_raster": "penstock.sources.rasters.cropping",
     "Concat": "penstock.samples",
     "Field": "penstock.samples",
     "Raw": "penstock.samples",
@@ -59,13 +59,13 @@ if TYPE_CHECKING:
     from penstock.samples import Source as Source
     from penstock.samples import Subset as Subset
     from penstock.samples import concat as concat
-    from penstock.sources.boxes import Boxes as Boxes
+    from penstock.sources.boxes.boxes import Boxes as Boxes
+    from penstock.sources.boxes.voc import read_pascal_voc as read_pascal_voc
     from penstock.sources.checking import check as check
-    from penstock.sources.cropping import split_raster as split_raster
-    from penstock.sources.images import Images as Images
-    from penstock.sources.rasters import Rasters as Rasters
-    from penstock.sources.videos import Videos as Videos
-    from penstock.sources.voc import read_pascal_voc as read_pascal_voc
+    from penstock.sources.images.images import Images as Images
+    from penstock.sources.rasters.cropping import split_raster as split_raster
+    from penstock.sources.rasters.rasters import Rasters as Rasters
+    from penstock.sources.videos.videos import Videos as Videos
 
 
 def __getattr__(name: str) -> Any:

@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 import penstock as ps
-from penstock.sources.annotations import AnnotatedImages, read_annotations
+from penstock.sources.boxes.annotations import AnnotatedImages, read_annotations
 from picture_making import write_picture
 
 EXPECTED = [[1, 2, 11, 22], [5.5, 6, 30, 28]]

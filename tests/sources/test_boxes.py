@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import penstock as ps
-from penstock.sources.annotations import read_annotations
+from penstock.sources.boxes.annotations import read_annotations
 from picture_making import write_picture
 
 HEADER = "image_path,xmin,ymin,xmax,ymax,label\n"

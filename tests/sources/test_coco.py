@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import penstock as ps
-from penstock.sources.annotations import AnnotatedImages, read_annotations
+from penstock.sources.boxes.annotations import AnnotatedImages, read_annotations
 from picture_making import write_picture
 
 

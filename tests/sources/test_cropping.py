@@ -7,11 +7,11 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from raster_making import noise, write_raster
 
 import penstock as ps
 from penstock.codecs.images import decode_image
 from penstock.errors import DataError, RecipeError
+from raster_making import noise, write_raster
 
 COLUMNS = ["image_path", "xmin", "ymin", "xmax", "ymax", "label"]
 ROWS = [

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import penstock as ps
-from penstock.sources.frame_labels import Event, EventLabels, with_background
+from penstock.sources.videos.frame_labels import Event, EventLabels, with_background
 from video_making import damage_packets, write_video
 
 # 10 frames at 25 per second: frame n is shown at n × 0.04 s.

@@ -14,7 +14,7 @@ from affine import Affine
 from pyproj import Transformer
 
 import penstock as ps
-from penstock.sources.annotations import read_annotations
+from penstock.sources.boxes.annotations import read_annotations
 
 UTM = "EPSG:32610"
 NORTH_UP = Affine(0.5, 0, 500_000, 0, -0.5, 4_500_000)

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from raster_making import noise, write_raster
 from rasterio.enums import ColorInterp
 
 import penstock as ps
 from penstock.errors import RecipeError
+from raster_making import noise, write_raster
 
 RGBA = [ColorInterp.red, ColorInterp.green, ColorInterp.blue, ColorInterp.alpha]
 

@@ -71,7 +71,7 @@ def test_a_stream_may_start_anywhere_and_work_in_any_memory(
     path = tmp_path_factory.mktemp("rasters") / "a.tif"
     source = ps.Rasters(write_raster(path, noise(3, height, width), blockysize=16), tile_px=tile_px, overlap=overlap)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("penstock.sources.raster_files.BAND_BYTES", band_bytes)
+        patch.setattr("penstock.sources.rasters.raster_files.BAND_BYTES", band_bytes)
         raws = list(source.parts[0].stream(min(start, len(source))))
     assert [raw.index for raw in raws] == list(range(min(start, len(source)), len(source)))
     for raw in raws:
@@ -79,7 +79,7 @@ def test_a_stream_may_start_anywhere_and_work_in_any_memory(
 
 
 def test_a_stream_reads_every_row_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from penstock.sources import raster_windows
+    from penstock.sources.rasters import raster_windows
 
     path = write_raster(tmp_path / "a.tif", noise(3, 500, 300), blockysize=64, tiled=True, blockxsize=64)
     source = ps.Rasters(path, tile_px=90, overlap=0.3)

@@ -1,0 +1,159 @@
+"""From annotations of any format to AnnotatedImages: read rows, find images, read their sizes, check, sort."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from penstock.errors import Problem
+from penstock.sources.boxes.annotation_files import read_rows
+from penstock.sources.boxes.annotations import AnnotatedImages
+from penstock.sources.boxes.box_checks import CheckedBoxes, check_boxes
+from penstock.sources.boxes.locating import NotFound, keys_of, make_finder, read_sizes
+from penstock.sources.boxes.rows import Rows
+from penstock.sources.reading import ReadingOptions
+
+
+@dataclass
+class _Found:
+    """The images of some rows; `number` turns a number into Rows.images into one of these, or −1."""
+
+    files: list[Path]
+    names: list[str]
+    number: NDArray[np.int64]
+    there: NDArray[np.bool_]
+    problems: list[Problem]
+
+
+def annotated_images(annotations: Any, options: ReadingOptions) -> AnnotatedImages:
+    """Read, find, check and sort; see `read_annotations`."""
+    rows = read_rows(annotations, options)
+    found = _find_images(rows, options)
+    sizes, reasons = read_sizes(found.files, found.there, any_raster=options.files is not None)
+    image = found.number[rows.image] if len(rows.images) else np.full(len(rows), -1)
+    image = np.where(rows.image < 0, -1, image)
+    checked = check_boxes(rows, image, found.names, sizes, options)
+    problems = [
+        *rows.problems,
+        *found.problems,
+        *checked.problems,
+        *_lacking(rows, image, len(found.files)),
+    ]
+    problems.sort(key=lambda problem: (problem.file, problem.row or 0))
+    sorted_images = _sorted_by_image(rows, image, found, sizes, checked, tuple(problems))
+    return replace(sorted_images, unreadable=reasons)
+
+
+def _find_images(rows: Rows, options: ReadingOptions) -> _Found:
+    """Every image once, in the order of the given files or of first appearance."""
+    given: Sequence[Path] = options.files or ()
+    numbers: dict[Path, int] = {file: number for number, file in enumerate(given)}
+    names: dict[int, str] = dict(enumerate(keys_of(given)))
+    missing: set[int] = set()
+    finder = make_finder(options)
+    problems: list[Problem] = []
+    first_rows = _first_rows(rows)
+    targets = np.full(len(rows.images), -1, np.int64)
+    for place, image in enumerate(rows.images):
+        try:
+            file = finder.find(image)
+        except NotFound as error:
+            if options.files is not None and options.ignore_others:
+                continue
+            where = _where(rows, first_rows[place])
+            problems.append(Problem(*where, error.what, error.remedy, unreadable=error.missing))
+            if options.files is not None:
+                continue
+            file = finder.expected(image)
+            missing.add(numbers.setdefault(file, len(numbers)))
+        targets[place] = numbers.setdefault(file, len(numbers))
+        names.setdefault(int(targets[place]), image.name.replace("\\", "/") or file.name)
+    there = np.ones(len(numbers), bool)
+    there[list(missing)] = False
+    files = list(numbers)
+    return _Found(
+        files, _unique_names(files, [names[number] for number in range(len(files))]), targets, there, problems
+    )
+
+
+def _first_rows(rows: Rows) -> NDArray[np.int64]:
+    """For each image the first row that names it, −1 when none does."""
+    first = np.full(len(rows.images), -1, np.int64)
+    backwards = np.arange(len(rows))[::-1]
+    named = rows.image[backwards] >= 0
+    first[rows.image[backwards][named]] = backwards[named]
+    return first
+
+
+def _where(rows: Rows, row: int) -> tuple[str, int | None]:
+    if row < 0:
+        return rows.tables[0], None
+    file, line = rows.where(row)
+    return file, line or None
+
+
+def _unique_names(files: list[Path], names: list[str]) -> list[str]:
+    """Keys must differ: the same name below several tables is written from their common folder."""
+    return names if len(set(names)) == len(names) else keys_of(files)
+
+
+def _lacking(rows: Rows, image: NDArray[np.int64], count: int) -> list[Problem]:
+    """No image at all; or a warning when more than half have no row with a box, whether right or wrong."""
+    tried = image[(~np.isnan(rows.box[:, 0]) | rows.broken) & (image >= 0)]
+    negatives = count - len(np.unique(tried))
+    if count == 0:
+        return [Problem(_common_place(rows.tables), None, "the annotations name no image", "Add rows")]
+    if negatives * 2 <= count:
+        return []
+    what = f"{negatives:,} of {count:,} images have no boxes"
+    remedy = "Right if they show nothing; otherwise check that the names of images and annotations agree"
+    return [Problem(_common_place(rows.tables), None, what, remedy, warning=True)]
+
+
+def _common_place(tables: Sequence[str]) -> str:
+    """The one annotation file, or the folder of many."""
+    return tables[0] if len(tables) == 1 else str(Path(tables[0]).parent)
+
+
+def _sorted_by_image(
+    rows: Rows,
+    image: NDArray[np.int64],
+    found: _Found,
+    sizes: NDArray[np.int64],
+    checked: CheckedBoxes,
+    problems: tuple[Problem, ...],
+) -> AnnotatedImages:
+    chosen = np.flatnonzero(checked.usable)
+    order = chosen[np.argsort(image[chosen], kind="stable")]
+    counts = np.bincount(image[order], minlength=len(found.files))
+    return AnnotatedImages(
+        files=tuple(found.files),
+        names=tuple(found.names),
+        sizes=sizes,
+        starts=np.concatenate([[0], np.cumsum(counts)]).astype(np.int64),
+        boxes=checked.box[order].astype(np.float32),
+        labels=checked.label[order],
+        classes=checked.classes,
+        problems=problems,
+        rows=rows.line[order],
+        tables=rows.tables,
+        table_numbers=rows.table[order],
+        splits=_by_image(rows.splits, found),
+        groups=_by_image(rows.groups, found),
+    )
+
+
+def _by_image(texts: dict[int, str], found: _Found) -> tuple[str, ...] | None:
+    """What the annotations say of each image, empty where they say nothing; None when they never do."""
+    if not texts:
+        return None
+    values = [""] * len(found.files)
+    for place, text in texts.items():
+        if found.number[place] >= 0:
+            values[found.number[place]] = text
+    return tuple(values)

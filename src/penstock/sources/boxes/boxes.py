@@ -1,0 +1,153 @@
+"""Whole images with their boxes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from penstock.codecs.headers import UnreadableImage
+from penstock.codecs.images import decode_image
+from penstock.errors import Problem, nearest
+from penstock.samples import Field, Origin, Raw, Sample, Schema, sample_at
+from penstock.sources.boxes.annotations import read_annotations
+from penstock.sources.boxes.locating import unreadable
+from penstock.sources.grouping import groups_of, is_pattern
+from penstock.sources.paths import PathLike, origin_of
+from penstock.sources.provenance import provenance
+
+_FIELDS = (Field("image", "image"), Field("boxes", "boxes"), Field("box_label", "labels", "int64"))
+
+
+class Boxes:
+    """Images with boxes, from a table, Pascal VOC, COCO, YOLO or a vector layer.
+
+    annotations   a path, pattern, folder or list of them; a DataFrame or GeoDataFrame
+    images        the folder that holds the images; otherwise they are looked for beside the annotations
+    classes       names in their order, as a list, "A,B" or a file with one name per line; else they are sorted
+    point_buffer  half the side, in pixels, of the boxes that points become
+    clip_boxes    cut what reaches over the border of its image, instead of reporting it
+    group_from    a pattern such as '{site}_*', or a column of the table; else each image is its own group
+    allow_outside allow a table's paths to leave the folder of the images
+
+    Boxes are continuous pixel coordinates of the upright image, x1 y1 x2 y2. Tables, VOC and WKT are kept as
+    written (VOC's numbers are not shifted by one); COCO's x y width height and YOLO's fractions become corners;
+    points and the features of a layer become boxes that end at the border of the image.
+    An image without boxes is a negative sample: a row 0,0,0,0 or with empty coordinates, a file without objects,
+    an image that COCO lists alone. Each image header is opened once, here; problems of rows do not raise, but are
+    in `problems()`.
+    """
+
+    # The bytes that `read` gives are a whole encoded image, which a pack may keep as they are.
+    encoded_images = True
+
+    def __init__(
+        self,
+        annotations: Any,
+        *,
+        images: PathLike | None = None,
+        classes: PathLike | Sequence[str] | None = None,
+        point_buffer: float | None = None,
+        clip_boxes: bool = False,
+        group_from: str | None = None,
+        allow_outside: bool = False,
+    ) -> None:
+        self.annotated = read_annotations(
+            annotations,
+            images=images,
+            classes=classes,
+            point_buffer=point_buffer,
+            clip_boxes=clip_boxes,
+            allow_outside=allow_outside,
+            group_column=None if is_pattern(group_from) else group_from,
+        )
+        files = [str(file) for file in self.annotated.files]
+        self._groups, misfits = groups_of(self.annotated.names, files, self.annotated.groups, group_from)
+        self._problems = (*self.annotated.problems, *misfits)
+        self.schema = Schema(_FIELDS, self.annotated.classes)
+        self._given = provenance(
+            annotations=annotations,
+            images=images,
+            classes=classes,
+            point_buffer=point_buffer,
+            clip_boxes=clip_boxes,
+            group_from=group_from,
+        )
+
+    @property
+    def classes(self) -> tuple[str, ...]:
+        return self.schema.classes
+
+    def __len__(self) -> int:
+        return len(self.annotated)
+
+    def __getitem__(self, index: int) -> Sample:
+        return sample_at(self, index)
+
+    def __repr__(self) -> str:
+        return f"Boxes({len(self):,} images, {len(self.annotated.boxes):,} boxes, {len(self.classes)} classes)"
+
+    def read(self, index: int) -> Raw:
+        if not self.annotated.sizes[index, 0]:
+            raise UnreadableImage(self.annotated.unreadable.get(index, "the image file is missing"))
+        return Raw(index, self.annotated.files[index].read_bytes())
+
+    def decode(self, raw: Raw) -> Sample:
+        return {"image": decode_image(raw.data), **self.annotations(raw.index)}
+
+    def annotations(self, index: int) -> Sample:
+        """Every field but the pixels."""
+        sample: Sample = {
+            "key": self.annotated.names[index],
+            "group": self._groups[index],
+            "boxes": self.annotated.boxes_of(index).copy(),
+            "box_label": self.annotated.labels_of(index).copy(),
+        }
+        if self.annotated.splits is not None:
+            sample["split"] = self.annotated.splits[index]
+        return sample
+
+    def column(self, name: str) -> NDArray[Any]:
+        """key, group, or split (where the annotations have one) of every image."""
+        texts = {"key": self.annotated.names, "group": self._groups, "split": self.annotated.splits}
+        found = texts.get(name)
+        if found is None:
+            there = [each for each, values in texts.items() if values is not None]
+            raise KeyError(f"no column {name!r}; there are {', '.join(there)}.{nearest(name, there)}")
+        return np.array(found, object)
+
+    def origin(self, index: int) -> Origin:
+        return origin_of(self.annotated.files[index])
+
+    @property
+    def negatives(self) -> int:
+        """How many images have no boxes."""
+        return self.annotated.negatives
+
+    def counts(self) -> dict[str, int]:
+        """What there is, for whoever looks."""
+        return {"boxes": len(self.annotated.boxes), "images without boxes": self.negatives}
+
+    def problems(self) -> list[Problem]:
+        """What is wrong with the annotations and with the files that they name."""
+        return list(self._problems)
+
+    def label_counts(self) -> NDArray[np.int64]:
+        """How often each class occurs in each image."""
+        annotated, classes = self.annotated, max(1, len(self.classes))
+        image = np.repeat(np.arange(len(self)), np.diff(annotated.starts))
+        counts = np.bincount(image * classes + annotated.labels, minlength=len(self) * classes)
+        return counts.reshape(len(self), classes)
+
+    def made_from(self) -> dict[str, Any]:
+        return dict(self._given)
+
+    # The headers were read to compare the boxes with them.
+    damage_is_known = True
+
+    def damage(self) -> list[Problem]:
+        """Images that cannot be read or were cut short, as far as each header and end tell."""
+        files = self.annotated.files
+        return [unreadable(str(files[number]), reason) for number, reason in self.annotated.unreadable.items()]

@@ -1,0 +1,207 @@
+"""One raster: what its header says, its tiles one at a time, and its tiles in order with every strip decoded once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from penstock.codecs.headers import UnreadableImage, read_file_header, sniff
+from penstock.errors import Problem
+from penstock.geometry import TileGrid, Window
+from penstock.sources.rasters.raster_options import PixelOptions
+from penstock.sources.rasters.raster_pixels import (
+    DamagedTile,
+    PixelRules,
+    TilePixels,
+    UnusableRaster,
+    decide_rules,
+    percentile_range,
+)
+from penstock.sources.rasters.raster_windows import (
+    Handles,
+    RowBand,
+    columns_of,
+    gdal,
+    gdal_errors,
+    open_raster,
+    read_sample,
+    read_window,
+)
+
+# One row of 400 px tiles of a raster 20,000 px wide takes 24 MB as uint8 and 96 MB as float32.
+BAND_BYTES = 128 << 20
+
+# More than any camera or satellite has flown, and what a damaged header may say.
+MOST_PX = 1 << 44
+
+# About a million pixels say where the percentiles of a raster lie.
+SAMPLE_PX = 1024
+
+
+@dataclass(frozen=True)
+class RasterFile:
+    """What must be known of a raster before it is cut; `transform` is a b c d e f from pixel corners to the map."""
+
+    path: Path
+    width: int
+    height: int
+    block_height: int
+    transform: tuple[float, ...]
+    crs: str
+    rules: PixelRules
+
+    def tile_transform(self, window: Window) -> tuple[float, ...]:
+        """From the pixel corners of a tile to the map."""
+        a, b, c, d, e, f = self.transform
+        return a, b, a * window.x + b * window.y + c, d, e, d * window.x + e * window.y + f
+
+
+def describe_raster(path: Path, options: PixelOptions) -> tuple[RasterFile | None, Problem | None]:
+    """Read a raster's header (and, where percentiles are needed, a sample of it); and what is wrong with it.
+
+    A raster that was cut short has both: what is left of it may be wanted.
+    """
+    damage: tuple[type[Exception], ...] = (UnreadableImage, UnicodeDecodeError, OSError, *gdal_errors())
+    try:
+        cut_short = _missing_end(path)
+        with gdal(), open_raster(path) as dataset:
+            raster = _described(path, dataset, options)
+    except UnusableRaster as reason:
+        return None, Problem(path.as_posix(), None, reason.what, reason.remedy)
+    except damage as error:
+        return None, _unreadable(path, f"it cannot be read as a raster ({error.__cause__ or error})")
+    return raster, _unreadable(path, cut_short) if cut_short else None
+
+
+def _unreadable(path: Path, what: str) -> Problem:
+    return Problem(path.as_posix(), None, what, "Copy or export it again, or leave it out", unreadable=True)
+
+
+def _missing_end(path: Path) -> str:
+    """Find what GDAL would only notice while reading: that the end is missing; and what it does not do: turn photos."""
+    with path.open("rb") as file:
+        start = file.read(16)
+    if not start:
+        raise UnreadableImage("the file is empty")
+    try:
+        turned = read_file_header(path).orientation if sniff(start) else 1
+    except UnreadableImage as error:
+        return str(error)
+    if turned != 1:
+        raise UnusableRaster(
+            f"its EXIF orientation is {turned}, and rasters are read as they are stored",
+            "Save it upright, or use Boxes or Images, which turn it",
+        )
+    return ""
+
+
+def _described(path: Path, dataset: Any, options: PixelOptions) -> RasterFile:
+    if dataset.width * dataset.height > MOST_PX:
+        raise UnusableRaster(f"its header says {dataset.width:,}×{dataset.height:,} px", "Copy or export it again")
+    rules = decide_rules(dataset, options)
+    return RasterFile(
+        path=path,
+        width=dataset.width,
+        height=dataset.height,
+        block_height=max(height for height, _ in dataset.block_shapes),
+        transform=tuple(float(value) for value in dataset.transform[:6]),
+        crs=_crs_text(dataset.crs),
+        rules=replace(rules, value_range=_value_range(dataset, rules, options)),
+    )
+
+
+def _value_range(dataset: Any, rules: PixelRules, options: PixelOptions) -> tuple[float, float] | None:
+    scale = options.scale
+    if rules.palette is not None or (rules.dtype == "uint8" and not scale.always):
+        return None
+    if scale.values is not None:
+        return scale.values
+    return percentile_range(read_sample(dataset, rules, SAMPLE_PX), rules, scale.percentiles)
+
+
+def _crs_text(crs: Any) -> str:
+    """`EPSG:32611` where that says everything, WKT otherwise, empty where the raster is on no map."""
+    if not crs:
+        return ""
+    authority = crs.to_authority()
+    if authority and crs == ":".join(authority):
+        return ":".join(authority)
+    return str(crs.to_wkt())
+
+
+def read_tile(handles: Handles, raster: RasterFile, window: Window) -> TilePixels:
+    """One tile, wherever it is."""
+    return read_window(handles, raster.path, raster.rules, window)
+
+
+def stream_tiles(
+    handles: Handles, raster: RasterFile, grid: TileGrid, numbers: NDArray[np.int64]
+) -> Iterator[TilePixels | DamagedTile]:
+    """The tiles with these numbers (ascending), the same as `read_tile` gives them, one row of tiles at a time.
+
+    Where the rows around a tile are damaged, each tile is read by itself, so that only damaged ones are lost.
+    """
+    rows, columns = np.divmod(numbers, len(grid.columns))
+    spans = _column_spans(raster, grid)
+    bands = [_row_band(handles, raster, grid, span) for span in spans] if len(spans) == 1 else None
+    for row in np.unique(rows):
+        here = columns[rows == row]
+        for at, span in enumerate(spans):
+            inside = here[(here >= span.start) & (here < span.stop)]
+            band = bands[at] if bands else _row_band(handles, raster, grid, span)
+            yield from _tiles_of_row(band, raster, grid, int(row), inside, span)
+
+
+def _tiles_of_row(
+    band: RowBand, raster: RasterFile, grid: TileGrid, row: int, columns: NDArray[np.int64], span: range
+) -> Iterator[TilePixels | DamagedTile]:
+    if not len(columns):
+        return
+    try:
+        pixels = band.rows(grid.rows[row], grid.tile_height)
+    except UnreadableImage:
+        for column in columns:
+            yield _tile_or_damage(band.handles, raster, grid.window(row * len(grid.columns) + int(column)))
+        return
+    for column in columns:
+        x = grid.columns[column] - grid.columns[span.start]
+        yield columns_of(pixels, x, x + grid.tile_width)
+
+
+def _tile_or_damage(handles: Handles, raster: RasterFile, window: Window) -> TilePixels | DamagedTile:
+    try:
+        return read_tile(handles, raster, window)
+    except UnreadableImage as error:
+        return DamagedTile(str(error))
+
+
+def _column_spans(raster: RasterFile, grid: TileGrid) -> list[range]:
+    """Neighbouring columns of tiles that fit into memory together: all of them, unless the raster is very wide."""
+    column_bytes = _pixel_bytes(raster) * grid.tile_height
+    limit = max(grid.tile_width, BAND_BYTES // column_bytes)
+    spans, first = [], 0
+    for column, x in enumerate(grid.columns):
+        if x + grid.tile_width - grid.columns[first] > limit:
+            spans.append(range(first, column))
+            first = column
+    return [*spans, range(first, len(grid.columns))]
+
+
+def _row_band(handles: Handles, raster: RasterFile, grid: TileGrid, span: range) -> RowBand:
+    x = grid.columns[span.start]
+    width = grid.columns[span.stop - 1] + grid.tile_width - x
+    # Whole blocks at a time, so that a tiled raster is decoded once too; where that is too much, row by row.
+    aligned = (grid.tile_height + raster.block_height) * width * _pixel_bytes(raster) <= BAND_BYTES
+    columns = Window(x, 0, width, raster.height)
+    return RowBand(handles, raster.path, raster.rules, columns, grid.tile_height, raster.block_height if aligned else 1)
+
+
+def _pixel_bytes(raster: RasterFile) -> int:
+    """Bytes of one pixel with all its bands, in memory."""
+    rules = raster.rules
+    return len(rules.read_bands) * np.dtype(rules.dtype).itemsize + rules.masked

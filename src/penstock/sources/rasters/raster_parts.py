@@ -1,0 +1,151 @@
+"""One raster as part of a source: its tiles in order."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from penstock.codecs.headers import UnreadableImage
+from penstock.geometry import TileGrid, Window
+from penstock.samples import Origin, Raw, Sample
+from penstock.sources.paths import origin_of
+from penstock.sources.rasters.raster_files import RasterFile, read_tile, stream_tiles
+from penstock.sources.rasters.raster_pixels import DamagedTile, TilePixels, to_rgb, valid_pixels
+from penstock.sources.rasters.raster_windows import Handles
+from penstock.sources.rasters.tile_boxes import TileBoxes
+
+
+@dataclass(frozen=True, eq=False)
+class RasterPart:
+    """The tiles of one raster; `numbers` are those that are samples, as the grid counts them."""
+
+    key: str
+    group: str
+    split: str | None
+    raster: RasterFile
+    grid: TileGrid
+    numbers: NDArray[np.int64]
+    boxes: TileBoxes
+    has_boxes: bool
+    handles: Handles
+
+    def __len__(self) -> int:
+        return len(self.numbers)
+
+    @property
+    def expected(self) -> int:
+        return len(self.numbers)
+
+    @property
+    def label_counts(self) -> dict[int, int]:
+        known = self.boxes.labels[self.boxes.labels >= 0]
+        return {int(label): int(count) for label, count in zip(*np.unique(known, return_counts=True), strict=True)}
+
+    @property
+    def guard(self) -> int:
+        """Tiles to leave between two splits of one raster, so that no pixel is in both."""
+        return self.grid.guard()
+
+    def origin(self) -> Origin:
+        return origin_of(self.raster.path)
+
+    def stamp(self) -> bytes:
+        """Bytes that change when the annotations, the tiles or the pixel rules do."""
+        settings = repr((self.grid, self.raster.rules, self.group, self.split)).encode()
+        dealt = (self.numbers, self.boxes.starts, self.boxes.boxes, self.boxes.labels)
+        return settings + b"".join(array.tobytes() for array in dealt)
+
+    def window(self, index: int) -> Window:
+        """Where tile `index` of this part lies in its raster."""
+        return self.grid.window(int(self.numbers[index]))
+
+    def tile_key(self, index: int) -> str:
+        window = self.window(index)
+        return f"{self.key}#{window.x}_{window.y}"
+
+    def read(self, index: int) -> Raw:
+        """One tile by itself."""
+        return Raw(index, read_tile(self.handles, self.raster, self.window(index)))
+
+    def stream(self, start: int = 0) -> Iterator[Raw]:
+        tiles = stream_tiles(self.handles, self.raster, self.grid, self.numbers[start:])
+        for index, pixels in enumerate(tiles, start=start):
+            yield Raw(index, pixels)
+
+    def decode(self, raw: Raw) -> Sample:
+        if isinstance(raw.data, DamagedTile):
+            raise UnreadableImage(raw.data.reason)
+        return {"image": to_rgb(raw.data, self.raster.rules), **self.annotations(raw.index)}
+
+    def annotations(self, index: int) -> Sample:
+        window = self.window(index)
+        sample: Sample = {
+            "window": np.array(window, np.int32),
+            "transform": np.array(self.raster.tile_transform(window)),
+            "crs": self.raster.crs,
+            "key": self.tile_key(index),
+            "group": self.group,
+        }
+        if self.split is not None:
+            sample["split"] = self.split
+        if self.has_boxes:
+            sample["boxes"], sample["box_label"] = self.boxes.of(int(self.numbers[index]))
+        return sample
+
+
+@dataclass(frozen=True)
+class UnreadablePart:
+    """A raster that cannot be opened: one sample, which says why when it is read."""
+
+    key: str
+    group: str
+    split: str | None
+    path: Path
+    reason: str
+
+    def __len__(self) -> int:
+        return 1
+
+    @property
+    def expected(self) -> int:
+        return 1
+
+    @property
+    def label_counts(self) -> dict[int, int]:
+        return {}
+
+    def origin(self) -> Origin:
+        return origin_of(self.path)
+
+    def tile_key(self, index: int) -> str:
+        return self.key
+
+    def read(self, index: int) -> Raw:
+        raise UnreadableImage(self.reason)
+
+    def stream(self, start: int = 0) -> Iterator[Raw]:
+        return iter([Raw(0, DamagedTile(self.reason))][start:])
+
+    def decode(self, raw: Raw) -> Sample:
+        raise UnreadableImage(self.reason)
+
+    def annotations(self, index: int) -> Sample:
+        return {"key": self.key, "group": self.group, **({} if self.split is None else {"split": self.split})}
+
+
+def tiles_with_data(handles: Handles, raster: RasterFile, grid: TileGrid) -> NDArray[np.bool_]:
+    """Whether each tile has any pixel with data, found by looking at every pixel once.
+
+    A tile that cannot be read counts as one with data: reading it says what is wrong.
+    """
+    found = np.ones(len(grid), bool)
+    if raster.rules.may_lack_data:
+        for number, tile in enumerate(stream_tiles(handles, raster, grid, np.arange(len(grid)))):
+            if isinstance(tile, TilePixels):
+                valid = valid_pixels(tile, raster.rules)
+                found[number] = valid is None or bool(valid.any())
+    return found

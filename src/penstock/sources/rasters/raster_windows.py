@@ -1,0 +1,154 @@
+"""Opening rasters and reading windows of them, with few handles and a small cache in every thread."""
+
+from __future__ import annotations
+
+import threading
+import warnings
+from collections import OrderedDict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from penstock.codecs.headers import UnreadableImage
+from penstock.errors import require
+from penstock.geometry import Window
+from penstock.sources.rasters.raster_pixels import PixelRules, TilePixels
+
+# Enough for the row of blocks under one row of tiles; GDAL would take 5 % of the machine.
+CACHE_BYTES = 64 << 20
+
+# A handle costs a descriptor and GDAL's tables; a thread rarely works on more rasters at a time.
+OPEN_RASTERS = 4
+
+_warnings_lock = threading.Lock()
+
+
+def gdal() -> Any:
+    """A context in which GDAL keeps its cache small and asks for side files by name instead of listing folders."""
+    rasterio = require("rasterio", "geo", "Reading rasters")
+    return rasterio.Env(GDAL_CACHEMAX=CACHE_BYTES, GDAL_DISABLE_READDIR_ON_OPEN="TRUE")
+
+
+def open_raster(path: Path) -> Any:
+    """Open a raster; that a photo is on no map is not worth a warning."""
+    rasterio = require("rasterio", "geo", "Reading rasters")
+    # Filters of warnings belong to the process, so that only one thread may change them at a time.
+    with _warnings_lock, warnings.catch_warnings():
+        warnings.simplefilter("ignore", rasterio.errors.NotGeoreferencedWarning)
+        return rasterio.open(path)
+
+
+def gdal_errors() -> tuple[type[Exception], ...]:
+    """What reading a damaged raster raises; some of GDAL's own errors pass through rasterio as they are."""
+    errors = require("rasterio.errors", "geo", "Reading rasters")
+    own = require("rasterio._err", "geo", "Reading rasters")
+    return errors.RasterioError, errors.CRSError, own.CPLE_BaseError
+
+
+class Handles(threading.local):
+    """The open rasters of each thread; the one not used for longest is closed first."""
+
+    def __init__(self) -> None:
+        self._open: OrderedDict[Path, Any] = OrderedDict()
+
+    def __reduce__(self) -> tuple[type[Handles], tuple[()]]:
+        return Handles, ()
+
+    def dataset(self, path: Path) -> Any:
+        found = self._open.pop(path, None)
+        if found is None:
+            found = open_raster(path)
+        self._open[path] = found
+        while len(self._open) > OPEN_RASTERS:
+            self._open.popitem(last=False)[1].close()
+        return found
+
+
+def read_window(
+    handles: Handles, path: Path, rules: PixelRules, window: Window, out: TilePixels | None = None
+) -> TilePixels:
+    """The pixels of a window as they are stored, into `out` where that is given; UnreadableImage on damage."""
+    from rasterio.windows import Window as RasterioWindow
+
+    where = RasterioWindow(*window)
+    into = out if out is not None else _empty_tile(rules, window.width, window.height)
+    try:
+        with gdal():
+            dataset = handles.dataset(path)
+            dataset.read(rules.read_bands, window=where, out=into.pixels)
+            if into.mask is not None:
+                dataset.read_masks(rules.bands[0], window=where, out=into.mask)
+    except gdal_errors() as error:
+        where_text = f"{window.width}×{window.height} px at x {window.x}, y {window.y} of {path.name}"
+        raise UnreadableImage(f"{where_text} cannot be read ({error.__cause__ or error})") from error
+    return into
+
+
+def read_sample(dataset: Any, rules: PixelRules, longest_px: int) -> TilePixels:
+    """Evenly spaced pixels of a whole raster, at most `longest_px` along a side."""
+    factor = max(1.0, max(dataset.width, dataset.height) / longest_px)
+    height, width = max(1, round(dataset.height / factor)), max(1, round(dataset.width / factor))
+    tile = _empty_tile(rules, width, height)
+    dataset.read(rules.read_bands, out=tile.pixels)
+    if tile.mask is not None:
+        dataset.read_masks(rules.bands[0], out=tile.mask)
+    return tile
+
+
+def _empty_tile(rules: PixelRules, width: int, height: int) -> TilePixels:
+    return TilePixels(
+        np.empty((len(rules.read_bands), height, width), rules.dtype),
+        np.empty((height, width), np.uint8) if rules.masked else None,
+    )
+
+
+class RowBand:
+    """Some columns of a raster, as many rows as are needed at a time; moves down and reads every row once.
+
+    A striped raster is decoded strip by strip, and some formats only from the top: going back is expensive.
+    """
+
+    def __init__(
+        self, handles: Handles, path: Path, rules: PixelRules, columns: Window, tile_height: int, row_step: int
+    ) -> None:
+        """`columns` spans the rows of the whole raster; rows are read up to the next multiple of `row_step`."""
+        self.handles, self._path, self._rules = handles, path, rules
+        self._columns, self._row_step = columns, row_step
+        self._first, self._stop = 0, 0
+        self._buffer = _empty_tile(rules, columns.width, min(columns.height, tile_height + row_step - 1))
+
+    def rows(self, y: int, height: int) -> TilePixels:
+        """Rows y to y + height; the arrays are overwritten by the next call, which must not go up."""
+        if y + height > self._stop:
+            self._read_below(y, min(self._columns.height, -(-(y + height) // self._row_step) * self._row_step))
+        offset = y - self._first
+        return _rows(self._buffer, offset, offset + height)
+
+    def _read_below(self, y: int, stop: int) -> None:
+        """Move the rows from y on that are there to the top of the buffer, and read the others up to `stop`."""
+        kept, offset = max(0, self._stop - y), y - self._first
+        if kept and offset:
+            _copy(_rows(self._buffer, offset, offset + kept), _rows(self._buffer, 0, kept))
+        self._first, self._stop = y, y + kept
+        below = Window(self._columns.x, self._stop, self._columns.width, stop - self._stop)
+        read_window(self.handles, self._path, self._rules, below, _rows(self._buffer, kept, stop - y))
+        self._stop = stop
+
+
+def _rows(tile: TilePixels, first: int, stop: int) -> TilePixels:
+    return TilePixels(tile.pixels[:, first:stop], None if tile.mask is None else tile.mask[first:stop])
+
+
+def _copy(source: TilePixels, target: TilePixels) -> None:
+    target.pixels[...] = source.pixels
+    if source.mask is not None and target.mask is not None:
+        target.mask[...] = source.mask
+
+
+def columns_of(tile: TilePixels, first: int, stop: int) -> TilePixels:
+    """A copy of some columns, which stays as it is when the band moves on."""
+    mask = None if tile.mask is None else tile.mask[:, first:stop].copy()
+    pixels: NDArray[Any] = tile.pixels[:, :, first:stop].copy()
+    return TilePixels(pixels, mask)

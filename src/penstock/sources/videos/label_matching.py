@@ -1,0 +1,242 @@
+"""Which labels belong to which video, and the one list of behaviours that they all share.
+
+| `labels` is                          | and means                                                                 |
+|--------------------------------------|---------------------------------------------------------------------------|
+| 'labels/{stem}.csv'                  | the file of each video; {stem} is its file name without ending            |
+| a folder, a pattern with *, a list   | files named as a video, or as a video with _labels; other files of events |
+| a file or a DataFrame                | events of many videos (a column names them), or labels of the only video  |
+| {video: file or DataFrame}           | the labels of these videos                                                |
+
+A video without labels is not labelled (−1), with a warning.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from penstock.errors import DataError, Problem, nearest
+from penstock.sources.paths import expand, files_below
+from penstock.sources.tables import TABLE_ENDINGS, Table, read_table, table_of_frame
+from penstock.sources.videos.boris import header_line, holds_boris_events, read_boris_events
+from penstock.sources.videos.frame_labels import BACKGROUND, Event, EventLabels, FrameLabels, NoLabels
+from penstock.sources.videos.label_events import LabelEvents, holds_events, read_label_events
+from penstock.sources.videos.label_rows import LabelRows, read_label_rows
+from penstock.sources.videos.video_lists import NamedVideo
+
+
+@dataclass(frozen=True)
+class LabelSet:
+    """The behaviours, the labels of each video in the order of the videos, and what was wrong."""
+
+    classes: tuple[str, ...]
+    per_video: tuple[FrameLabels, ...]
+    problems: tuple[Problem, ...]
+
+
+@dataclass(frozen=True)
+class _Reading:
+    """One table as read; `video` is the number of the video it belongs to, None when its rows must say."""
+
+    video: int | None
+    content: LabelRows | LabelEvents
+
+
+def match_labels(labels: Any, videos: Sequence[NamedVideo], classes: tuple[str, ...] | None, units: str) -> LabelSet:
+    """Read every label table and give each video its labels."""
+    names = _VideoNames(videos)
+    problems: list[Problem] = []
+    readings = []
+    for video, given in _tables(labels, names, problems):
+        try:
+            readings.append(_Reading(video, _read(given, units)))
+        except DataError as error:
+            problems += error.problems
+    known = _all_classes(readings, classes)
+    found: dict[int, FrameLabels] = {}
+    for reading in readings:
+        problems += reading.content.problems
+        for number, own in _assigned(reading, names, known, problems):
+            if number in found:
+                what = f"{videos[number].name} has labels from two tables"
+                problems.append(Problem(reading.content.table.name, None, what, "Keep one of them"))
+            found[number] = own
+    problems += [_unlabelled(video) for number, video in enumerate(videos) if number not in found]
+    if not found and all(problem.warning for problem in problems):
+        problems.append(_nothing_found(labels, videos))
+    per_video = tuple(found.get(number, NoLabels(len(known))) for number in range(len(videos)))
+    return LabelSet(known, per_video, tuple(dict.fromkeys(problems)))
+
+
+def _unlabelled(video: NamedVideo) -> Problem:
+    what = "has no labels; all its frames count as not labelled (−1)"
+    return Problem(video.path.as_posix(), None, what, "Add its label file, or leave the video out", warning=True)
+
+
+def _nothing_found(labels: Any, videos: Sequence[NamedVideo]) -> Problem:
+    given = labels if isinstance(labels, str | os.PathLike) else "labels"
+    example = videos[0].stem
+    return Problem(
+        os.fspath(given), None, f"there are no labels for any of the {len(videos):,} videos", f"Look for {example}.csv"
+    )
+
+
+class _VideoNames:
+    """Finds a video by what a table calls it: its name or path, its file name, or its stem."""
+
+    def __init__(self, videos: Sequence[NamedVideo]) -> None:
+        self.videos = videos
+        self._levels: list[dict[str, list[int]]] = [{}, {}, {}]
+        for number, video in enumerate(videos):
+            whole = {video.name, video.path.as_posix(), video.path.absolute().as_posix()}
+            for level, texts in enumerate((whole, {video.path.name}, {video.stem})):
+                for text in texts:
+                    self._levels[level].setdefault(text, []).append(number)
+
+    def number(self, written: str) -> int | None:
+        """The number of the video, or None where no video or more than one is called so."""
+        path = written.strip().replace("\\", "/")
+        name = path.rsplit("/", 1)[-1]
+        for known, text in zip(self._levels, (path, name, name), strict=True):
+            if len(known.get(text, ())) == 1:
+                return known[text][0]
+        stem = name.rsplit(".", 1)[0]
+        found = self._levels[2].get(stem, [])
+        return found[0] if len(found) == 1 else None
+
+    def nearest(self, written: str) -> str:
+        return nearest(written, [video.name for video in self.videos])
+
+
+def _tables(labels: Any, names: _VideoNames, problems: list[Problem]) -> Iterator[tuple[int | None, Any]]:
+    """Files and DataFrames with the video each belongs to, as far as that is known without reading them."""
+    if isinstance(labels, Mapping):
+        yield from _of_mapping(labels, names, problems)
+    elif isinstance(labels, str) and "{" in labels:
+        yield from _of_pattern(labels, names)
+    elif isinstance(labels, str | os.PathLike | Sequence):
+        yield from _of_paths(labels, names)
+    else:
+        yield (0 if len(names.videos) == 1 else None), labels
+
+
+def _of_mapping(
+    labels: Mapping[Any, Any], names: _VideoNames, problems: list[Problem]
+) -> Iterator[tuple[int | None, Any]]:
+    for key, given in labels.items():
+        number = names.number(os.fspath(key))
+        if number is None:
+            what = f"labels are given for {key!s}, which is none of the videos"
+            problems.append(Problem(str(key), None, what, f"Name a video.{names.nearest(str(key))}"))
+            continue
+        yield number, given if hasattr(given, "columns") else Path(given)
+
+
+def _of_pattern(labels: str, names: _VideoNames) -> Iterator[tuple[int | None, Any]]:
+    for number, video in enumerate(names.videos):
+        path = Path(labels.replace("{stem}", video.stem).replace("{name}", video.name))
+        if path.is_file():
+            yield number, path
+
+
+def _of_paths(labels: Any, names: _VideoNames) -> Iterator[tuple[int | None, Any]]:
+    given = expand(labels)
+    files = [file for path in given for file in (files_below(path, TABLE_ENDINGS) if path.is_dir() else [path])]
+    if len(files) == 1 and len(names.videos) == 1:
+        yield 0, files[0]
+        return
+    for file in files:
+        number = names.number(file.stem)
+        yield names.number(file.stem.removesuffix("_labels")) if number is None else number, file
+
+
+def _read(given: Any, units: str) -> LabelRows | LabelEvents:
+    if isinstance(given, Path):
+        try:
+            table = read_table(given, first_line=header_line(given))
+        except OSError as error:
+            raise DataError(
+                [Problem(given.as_posix(), None, f"cannot be read: {error.strerror}", "Check the path")]
+            ) from error
+    else:
+        table = table_of_frame(given)
+    if holds_boris_events(table):
+        return read_boris_events(table)
+    return read_label_events(table, units) if holds_events(table) else read_label_rows(table)
+
+
+def _all_classes(readings: Sequence[_Reading], given: tuple[str, ...] | None) -> tuple[str, ...]:
+    """The behaviours: as given; else those of the first table of rows; else those of all events, sorted."""
+    if given is not None:
+        return given if BACKGROUND in given else (BACKGROUND, *given)
+    for reading in readings:
+        if isinstance(reading.content, LabelRows):
+            return reading.content.behaviours
+    contents = [reading.content for reading in readings if isinstance(reading.content, LabelEvents)]
+    names = {event.behaviour for content in contents for event in content.events} - {"", BACKGROUND}
+    return (BACKGROUND, *sorted(names))
+
+
+def _assigned(
+    reading: _Reading, names: _VideoNames, classes: tuple[str, ...], problems: list[Problem]
+) -> Iterator[tuple[int, FrameLabels]]:
+    """The labels of one table for each video that it is about."""
+    content = reading.content
+    if isinstance(content, LabelRows):
+        if reading.video is None:
+            problems.append(_homeless(content.table))
+            return
+        own, wrong = content.arranged(classes)
+        problems += wrong
+        yield reading.video, own
+    elif reading.video is None and not content.names_videos:
+        problems.append(_homeless(content.table))
+    else:
+        events = _known_events(content, classes, problems)
+        for number, chosen in _by_video(content, reading.video, events, names, problems).items():
+            yield number, EventLabels(content.table.name, tuple(chosen), classes, content.seconds)
+
+
+def _homeless(table: Table) -> Problem:
+    remedy = "Name the file as its video, use labels='labels/{stem}.csv', or add a column 'video'"
+    return Problem(table.name, None, "it does not say which video it belongs to", remedy, warning=True)
+
+
+def _known_events(content: LabelEvents, classes: tuple[str, ...], problems: list[Problem]) -> list[Event]:
+    problems += [
+        Problem(
+            content.table.name,
+            event.line,
+            f"the behaviour {event.behaviour!r} is not one of {', '.join(classes)}",
+            f"Correct it, or add it to classes.{nearest(event.behaviour, classes)}",
+        )
+        for event in content.events
+        if event.behaviour and event.behaviour not in classes
+    ]
+    return [event for event in content.events if event.behaviour in classes]
+
+
+def _by_video(
+    content: LabelEvents, video: int | None, events: Sequence[Event], names: _VideoNames, problems: list[Problem]
+) -> dict[int, list[Event]]:
+    """Events of each video; those of videos that are not here are left out with a warning for each name."""
+    if video is not None and not content.names_videos:
+        return {video: list(events)}
+    own: dict[int, list[Event]] = {} if video is None else {video: []}
+    strangers: dict[str, Event] = {}
+    for event in events:
+        number = names.number(event.video)
+        if number is None:
+            strangers.setdefault(event.video, event)
+        elif video is None or number == video:
+            own.setdefault(number, []).append(event)
+    # A table that belongs to one video, and all of whose rows are about others, is a mistake.
+    mistaken = video is not None and not own[video]
+    for written, event in strangers.items():
+        what = f"{written!r} is none of the videos, or more than one is called so"
+        remedy = f"Its events are left out.{names.nearest(written)}"
+        problems.append(Problem(content.table.name, event.line, what, remedy, warning=not mistaken))
+    return own

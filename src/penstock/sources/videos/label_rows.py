@@ -1,0 +1,113 @@
+"""Tables with one row for each frame and one column for each behaviour, as DeepEthogram writes them.
+
+    ,background,groom,rear
+    0,1,0,0
+    1,0,1,0
+
+The index column may be missing. Values are 1, 0 and −1 (not labelled). `background` may be called `none`, and is
+derived where it is missing: 0 beside another behaviour, 1 where all are 0, else −1.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from penstock.errors import DataError, Problem
+from penstock.sources.tables import Numbers, Table, plain
+from penstock.sources.videos.frame_labels import BACKGROUND, Labels, RowLabels, with_background
+
+_INDEX_NAMES = frozenset({"", "index", "unnamed0", "frame", "frames", "framenumber", "frameindex"})
+
+
+class LabelRows(NamedTuple):
+    """A table as read: its behaviours (background among them), the values, and what was wrong."""
+
+    table: Table
+    behaviours: tuple[str, ...]
+    values: Labels
+    problems: list[Problem]
+
+    def arranged(self, classes: tuple[str, ...]) -> tuple[RowLabels, list[Problem]]:
+        """The columns in the order of the classes; a missing or unknown one is a problem."""
+        missing = [name for name in classes if name not in self.behaviours]
+        unknown = [name for name in self.behaviours if name not in classes]
+        problems = [_column_problem(self.table, name, classes, "has no column for") for name in missing]
+        problems += [_column_problem(self.table, name, classes, "has a column for") for name in unknown]
+        values = np.full((len(self.values), len(classes)), -1, np.int8)
+        for place, name in enumerate(classes):
+            if name in self.behaviours:
+                values[:, place] = self.values[:, self.behaviours.index(name)]
+        return RowLabels(self.table.name, values, self.table.lines), problems
+
+
+def _column_problem(table: Table, name: str, classes: tuple[str, ...], what: str) -> Problem:
+    remedy = f"Every video needs the same behaviours, here {', '.join(classes)}; add or remove the column"
+    return Problem(table.name, None, f"{what} the behaviour {name!r}", remedy)
+
+
+def read_label_rows(table: Table) -> LabelRows:
+    """Check and read a table of one row per frame."""
+    problems = list(table.problems)
+    names = list(table.columns)
+    if names and plain(names[0]) in _INDEX_NAMES:
+        problems += _index_problems(table, names.pop(0))
+    if not names or all(_is_number(name) for name in names):
+        what = "the first line names no behaviour" if names else "there is no column of labels"
+        remedy = "Write a header with one name for each behaviour, such as background,groom,rear"
+        raise DataError([Problem(table.name, 1, what, remedy)])
+    columns = [table.numbers(name) for name in names]
+    for name, column in zip(names, columns, strict=True):
+        problems += _value_problems(table, name, column)
+    values = np.stack([_as_labels(column) for column in columns], axis=1)
+    behaviours = tuple(BACKGROUND if name.lower() in ("none", BACKGROUND) else name for name in names)
+    return _completed(LabelRows(table, behaviours, values, problems))
+
+
+def _completed(rows: LabelRows) -> LabelRows:
+    """With a background in front where the table has none; a background beside another behaviour is a problem."""
+    if BACKGROUND not in rows.behaviours:
+        background = with_background(rows.values)
+        values = np.concatenate([background[:, None], rows.values], axis=1)
+        return rows._replace(behaviours=(BACKGROUND, *rows.behaviours), values=values)
+    place = rows.behaviours.index(BACKGROUND)
+    others = np.delete(rows.values, place, axis=1)
+    both = np.flatnonzero((rows.values[:, place] == 1) & (others == 1).any(axis=1))
+    if len(both):
+        what = f"background is 1 beside another behaviour, in {len(both):,} rows; this is the first"
+        line = int(rows.table.lines[both[0]])
+        rows.problems.append(Problem(rows.table.name, line, what, "Set one of the two to 0"))
+    return rows
+
+
+def _is_number(text: str) -> bool:
+    return text.lstrip("+-").replace(".", "", 1).isdecimal()
+
+
+def _as_labels(column: Numbers) -> Labels:
+    good = np.isin(column.values, (-1, 0, 1))
+    return np.where(good, column.values, -1).astype(np.int8)
+
+
+def _value_problems(table: Table, name: str, column: Numbers) -> list[Problem]:
+    wrong = np.flatnonzero(~np.isin(column.values, (-1, 0, 1)))
+    remedy = "Use 1 for present, 0 for absent, -1 for not labelled"
+    return [
+        Problem(table.name, int(table.lines[row]), f"{name} is {table.text_at(name, int(row))!r}", remedy)
+        for row in wrong
+    ]
+
+
+def _index_problems(table: Table, name: str) -> list[Problem]:
+    """Frame numbers must go up by one: a row too many or too few would shift every label after it."""
+    numbers = table.numbers(name).values
+    if not len(numbers):
+        return []
+    expected = np.arange(len(numbers)) + (1 if numbers[0] == 1 else 0)
+    wrong = np.flatnonzero(numbers != expected)
+    if not len(wrong):
+        return []
+    row = int(wrong[0])
+    what = f"the frame number is {table.text_at(name, row)!r}, expected {expected[row]}"
+    return [Problem(table.name, int(table.lines[row]), what, "Number the rows without gaps, from 0")]

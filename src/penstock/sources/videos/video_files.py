@@ -1,0 +1,182 @@
+"""One video file: its frames in order, and any frame by number through an exact table."""
+
+from __future__ import annotations
+
+import functools
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from penstock.codecs.decoding import DecodingPass, Packets, scan_packets
+from penstock.codecs.video import Frame, UnreadableVideo, display_size, frame_checksum, frame_to_rgb
+from penstock.errors import DataError, Problem
+from penstock.samples import Origin
+from penstock.sources.paths import origin_of
+from penstock.sources.videos.framing import Framing, Placement, on_canvas
+from penstock.sources.videos.pictures import Picture, Pixels, unreadable, until
+from penstock.sources.videos.video_cursors import Cursors
+
+
+@dataclass(frozen=True)
+class FrameTable:
+    """Every frame that decodes, from one full pass: when it is shown, and what identifies it."""
+
+    times: NDArray[np.float64]
+    stamps: NDArray[np.int64]  # presentation times in the file's own units
+    checksums: NDArray[np.uint64]  # of the decoded pixels: a frame found by seeking must be this one
+    keyframes: NDArray[np.int64]  # numbers of the frames where decoding can begin
+    damaged_packets: int
+
+    @functools.cached_property
+    def seekable(self) -> bool:
+        """Whether a presentation time names one frame."""
+        return bool(np.all(np.diff(self.stamps) > 0))
+
+
+class VideoFile:
+    """Anything that PyAV opens."""
+
+    def __init__(self, path: Path, framing: Framing, cursors: Cursors) -> None:
+        self._path = path
+        self._framing = framing
+        self._cursors = cursors
+        self._table: FrameTable | None = None
+        self._scan: Packets | None = None
+        self._lock = threading.RLock()
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in self.__dict__.items() if name != "_lock"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._lock = threading.RLock()
+
+    @property
+    def file(self) -> str:
+        return self._path.as_posix()
+
+    def origin(self, number: int | None = None) -> Origin:
+        return origin_of(self._path)
+
+    def expected(self) -> int:
+        """The number of packets: right for nearly every file, and never what is stored."""
+        return self._packets().packet_count
+
+    def expected_times(self) -> NDArray[np.float64]:
+        scan = self._packets()
+        return np.arange(scan.packet_count) / (scan.rate or np.nan)
+
+    def _packets(self) -> Packets:
+        with self._lock:
+            if self._scan is None:
+                try:
+                    self._scan = scan_packets(self._path)
+                except UnreadableVideo as error:
+                    raise unreadable(self.file, error) from error
+            return self._scan
+
+    def pictures(self, start: int = 0) -> Iterator[Picture]:
+        """Decode once, in order; each picture waits for the next one, to know until when it is shown."""
+        return (picture for picture, _ in self._pass(DecodingPass(self._path), start))
+
+    def _pass(self, frames: DecodingPass, start: int = 0) -> Iterator[tuple[Picture, Frame]]:
+        held: tuple[Frame, float] | None = None
+        number = -1
+        for number, (frame, time_seconds) in enumerate(self._timed(frames)):
+            if held is not None and number > start:
+                yield Picture(*held, time_seconds), held[0]
+            held = (frame, time_seconds)
+        if held is None:
+            raise unreadable(self.file, "no frame of it decodes")
+        if number >= start:
+            yield Picture(*held, float("inf")), held[0]
+
+    def _timed(self, frames: DecodingPass) -> Iterator[tuple[Frame, float]]:
+        scan = self._packets()
+        units, per_second = scan.time_base.numerator, scan.time_base.denominator
+        first: int | None = None
+        try:
+            for number, frame in enumerate(frames):
+                if not scan.has_presentation_times or frame.pts is None:
+                    yield frame, number / scan.rate if scan.rate else float("nan")
+                    continue
+                first = frame.pts if first is None else first
+                yield frame, (frame.pts - first) * units / per_second
+        except UnreadableVideo as error:
+            raise unreadable(self.file, error) from error
+
+    def table(self) -> FrameTable:
+        """The exact table, made on first use by one full pass."""
+        with self._lock:
+            if self._table is None:
+                self._table = self._build_table()
+            return self._table
+
+    def _build_table(self) -> FrameTable:
+        frames = DecodingPass(self._path)
+        times, stamps, checksums, keyframes = [], [], [], []
+        for number, (picture, frame) in enumerate(self._pass(frames)):
+            times.append(picture.time_seconds)
+            stamps.append(-1 if frame.pts is None else frame.pts)
+            checksums.append(frame_checksum(frame))
+            if frame.key_frame:
+                keyframes.append(number)
+        return FrameTable(
+            np.array(times),
+            np.array(stamps, np.int64),
+            np.array(checksums, np.uint64),
+            np.array(keyframes, np.int64),
+            frames.damaged_packets,
+        )
+
+    def times(self) -> NDArray[np.float64]:
+        return self.table().times
+
+    def picture(self, number: int) -> Picture:
+        table = self.table()
+        try:
+            frame = self._cursors.frame(self._path, table, number)
+        except UnreadableVideo as error:
+            raise unreadable(self.file, error, "The file changed, or its disk fails; check it") from error
+        return Picture(frame, float(table.times[number]), until(table.times, number))
+
+    def rgb(self, picture: Picture) -> Pixels:
+        place = self._place(picture.pixels)
+        return on_canvas(frame_to_rgb(picture.pixels, place.window, place.scaled), place)
+
+    def _place(self, frame: Frame) -> Placement:
+        try:
+            return self._framing.placement(*display_size(frame))
+        except ValueError as error:
+            raise unreadable(self.file, error, "Give a crop inside the frame") from error
+
+    def problems(self) -> list[Problem]:
+        """Whether it opens, its first frame decodes, and the crop lies inside."""
+        try:
+            self._packets()
+            first = next(self.pictures())
+            self._place(first.pixels)
+        except DataError as error:
+            return list(error.problems)
+        return []
+
+    def damage(self) -> list[Problem]:
+        """What a full pass finds: damage in the middle, or an end that is missing."""
+        try:
+            table = self.table()
+        except DataError as error:
+            return list(error.problems)
+        count, announced = len(table.times), self._packets().announced
+        if table.damaged_packets:
+            packets, are = ("packet", "is") if table.damaged_packets == 1 else ("packets", "are")
+            what = f"decodes {count:,} frames; {table.damaged_packets:,} {packets} after that {are} damaged"
+        elif announced > count:
+            what = f"decodes {count:,} frames; the container announces {announced:,}, so the end seems to be missing"
+        else:
+            return []
+        return [Problem(self.file, None, what, f"The first {count:,} frames are used", warning=True)]
