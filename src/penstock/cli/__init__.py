@@ -5,62 +5,96 @@ Exit codes: 0 fine, 1 a look found problems, 2 wrong option, 3 the user's files,
 
 from __future__ import annotations
 
+import importlib
+import os
 import sys
 import traceback
+from collections.abc import Sequence
+from typing import Any
 
 import click
 
 from penstock import __version__
-from penstock.cli.check import check
-from penstock.cli.demo import demo
-from penstock.cli.looks import info, show, verify
-from penstock.cli.pack import pack
+from penstock.cli.failures import file_message
 from penstock.errors import PenstockError
 
 INTERRUPTED = 130
 
+# Where each command lives, and its line in the list of commands.
+HOMES = {
+    "check": ("penstock.cli.check", "Find every problem of raw files, by file and row."),
+    "pack": ("penstock.cli.pack", "Turn raw files into a pack that is read fast."),
+    "info": ("penstock.cli.looks", "Say what is in a pack."),
+    "show": ("penstock.cli.looks", "Draw one sample with its boxes or labels."),
+    "verify": ("penstock.cli.looks", "Check every checksum of a pack."),
+    "demo": ("penstock.cli.demo", "Pack, verify and draw data that it makes itself."),
+}
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+
+class Commands(click.Group):
+    """Commands that are imported when they are used; in the list, a line stands for each."""
+
+    def list_commands(self, context: click.Context) -> list[str]:
+        return list(HOMES)
+
+    def get_command(self, context: click.Context, name: str) -> click.Command | None:
+        if name not in HOMES:
+            return None
+        command: click.Command = getattr(importlib.import_module(HOMES[name][0]), name)
+        return command
+
+    def invoke(self, context: click.Context) -> Any:
+        try:
+            return super().invoke(context)
+        except BrokenPipeError:
+            # The reader of our output went away, as `| head` does; what is left in the buffer must not fail again.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            return 0
+
+    def format_commands(self, context: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, line) for name, (_, line) in HOMES.items()])
+
+
+@click.group(
+    cls=Commands,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    # click looks here for the nearest command when one is misspelt
+    commands=[click.Command(name) for name in HOMES],
+)
 @click.version_option(__version__, prog_name="penstock")
 @click.option("--debug", is_flag=True, help="Show the traceback of an error.")
 def penstock(debug: bool) -> None:
     """Packs raw images, rasters and videos so that training never waits for data."""
 
 
-for command in (check, pack, info, show, verify, demo):
-    penstock.add_command(command)
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run a command and leave with its exit code; errors become one message."""
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    # Taken out here, so that it may stand anywhere and is known before anything can fail.
+    sys.exit(_run([argument for argument in given if argument != "--debug"], debug="--debug" in given))
 
 
-def main() -> None:
-    """Run a command; errors become one message and an exit code."""
-    debug = "--debug" in sys.argv[1:]
-    arguments = [argument for argument in sys.argv[1:] if argument != "--debug"]
+def _run(arguments: list[str], debug: bool) -> int:
     try:
         result = penstock.main(args=arguments, prog_name="penstock", standalone_mode=False)
-        sys.exit(result if isinstance(result, int) else 0)
-    except click.exceptions.Abort:
-        click.echo("interrupted", err=True)
-        sys.exit(INTERRUPTED)
+        return result if isinstance(result, int) else 0
     except click.ClickException as error:
         error.show()
-        sys.exit(error.exit_code)
+        return error.exit_code
+    except (click.exceptions.Abort, KeyboardInterrupt):
+        return _told("interrupted", INTERRUPTED, debug)
     except PenstockError as error:
-        if debug:
-            traceback.print_exc()
-        click.echo(f"penstock: {error}", err=True)
-        sys.exit(error.exit_code)
-    except BrokenPipeError:
-        # The reader of our output went away, as `| head` does.
-        sys.stderr.close()
-        sys.exit(0)
+        return _told(str(error), error.exit_code, debug)
     except OSError as error:
-        if debug:
-            traceback.print_exc()
-        click.echo(f"penstock: {error.filename or 'a file'}: {error.strerror or error}", err=True)
-        sys.exit(3)
+        return _told(file_message(error), 3, debug)
     except Exception as error:  # noqa: BLE001 - the last door: whatever is left is our own bug, and said to be
+        kind = type(error).__name__
+        return _told(f"this is a bug of ours ({kind}); please report the lines above.", 70, debug=True)
+
+
+def _told(message: str, exit_code: int, debug: bool) -> int:
+    if debug:
         traceback.print_exc()
-        click.echo(
-            f"penstock: this is a bug of ours ({type(error).__name__}); please report the lines above.", err=True
-        )
-        sys.exit(70)
+    click.echo(f"penstock: {message}", err=True)
+    return exit_code

@@ -16,18 +16,24 @@ def check() -> None:
     """Find every problem of images, boxes, rasters or videos; exit code 1 when there are any."""
 
 
-def _look(kind: str, paths: tuple[str, ...], as_json: bool, options: dict[str, Any]) -> int:
+def _look(kind: type[Any], paths: tuple[str, ...], as_json: bool, options: dict[str, Any]) -> int:
     decode = options.pop("decode")
     try:
         result = ps.check(make_source(kind, paths, options), decode=decode)
     except ps.DataError as error:
-        if as_json:
-            click.echo(json.dumps({"ok": False, "problems": [problem.as_dict() for problem in error.problems]}))
-        else:
-            click.echo(str(error))
-        return 1
+        return _stopped(error, as_json)
     click.echo(json.dumps(result.as_dict(), ensure_ascii=False) if as_json else str(result))
     return 0 if result.ok else 1
+
+
+def _stopped(error: ps.DataError, as_json: bool) -> int:
+    """Say what kept the look from going on, in the same words and keys as a look that went through."""
+    problems = [problem.as_dict() for problem in error.problems]
+    if as_json:
+        click.echo(json.dumps({"ok": False, "counts": {}, "problems": problems}, ensure_ascii=False))
+    else:
+        click.echo("\n".join(f"problem: {problem}" for problem in error.problems))
+    return 1
 
 
 _decode = click.option("--decode", is_flag=True, help="Decode every image fully, to find damage inside.")
@@ -35,13 +41,13 @@ _json = click.option("--json", "as_json", is_flag=True, help="Every problem, for
 
 
 @check.command("images")
-@click.argument("path")
+@click.argument("paths", nargs=-1, required=True, metavar="PATH")
 @source_options(ps.Images)
 @_decode
 @_json
-def check_images(path: str, as_json: bool, **options: Any) -> int:
+def check_images(paths: tuple[str, ...], as_json: bool, **options: Any) -> int:
     """Check a folder of images, or a table of paths and labels."""
-    return _look("images", (path,), as_json, options)
+    return _look(ps.Images, paths, as_json, options)
 
 
 @check.command("boxes")
@@ -51,7 +57,7 @@ def check_images(path: str, as_json: bool, **options: Any) -> int:
 @_json
 def check_boxes(paths: tuple[str, ...], as_json: bool, **options: Any) -> int:
     """Check a table of boxes against its images."""
-    return _look("boxes", paths, as_json, options)
+    return _look(ps.Boxes, paths, as_json, options)
 
 
 @check.command("rasters")
@@ -61,7 +67,7 @@ def check_boxes(paths: tuple[str, ...], as_json: bool, **options: Any) -> int:
 @_json
 def check_rasters(paths: tuple[str, ...], as_json: bool, **options: Any) -> int:
     """Check rasters and their boxes."""
-    return _look("rasters", paths, as_json, options)
+    return _look(ps.Rasters, paths, as_json, options)
 
 
 @check.command("videos")
@@ -71,4 +77,4 @@ def check_rasters(paths: tuple[str, ...], as_json: bool, **options: Any) -> int:
 @_json
 def check_videos(paths: tuple[str, ...], as_json: bool, **options: Any) -> int:
     """Check videos, and that frames and label rows agree."""
-    return _look("videos", paths, as_json, options)
+    return _look(ps.Videos, paths, as_json, options)

@@ -9,11 +9,12 @@ import click
 
 import penstock as ps
 from penstock.codecs.images import encode_image
-from penstock.errors import one_of
-from penstock.packing.verifying import DamagedPack
+from penstock.packing.verifying import Damage, DamagedPack
 from penstock.reporting.drawing import caption, draw_sample
-from penstock.reporting.packs import pack_facts, pack_text
+from penstock.reporting.packs import counted, pack_facts, pack_text
 from penstock.samples import checked_index
+
+ENDINGS = {".png": "png", ".jpg": "jpeg", ".jpeg": "jpeg", ".webp": "webp"}
 
 
 @click.command()
@@ -33,17 +34,24 @@ def info(path: str, as_json: bool) -> int:
     "-o", "--output", default="sample.png", show_default=True, help="The picture to write: .png, .jpg or .webp."
 )
 def show(path: str, number: int, output: str) -> int:
-    """Draw one sample with its boxes or labels."""
+    """Draw one sample with its boxes or labels; the first has the number 0."""
+    codec = _codec(output)
     pack = ps.open(path)
     try:
         sample = pack[checked_index(number, len(pack))]
     except IndexError as error:
         raise ps.RecipeError(str(error)) from None
-    ending = Path(output).suffix.lower().lstrip(".").replace("jpg", "jpeg")
-    codec = one_of("the ending of --output", ending, ("png", "jpeg", "webp"))
     Path(output).write_bytes(encode_image(draw_sample(sample, pack.schema), codec))
     click.echo(f"{output}: {caption(sample, pack.schema)}")
     return 0
+
+
+def _codec(output: str) -> str:
+    """The codec that the ending of a picture's name asks for."""
+    ending = Path(output).suffix.lower()
+    if ending not in ENDINGS:
+        raise ps.RecipeError(f"--output {output}: its ending must be one of {', '.join(ENDINGS)}.")
+    return ENDINGS[ending]
 
 
 @click.command()
@@ -52,13 +60,17 @@ def show(path: str, number: int, output: str) -> int:
 def verify(path: str, as_json: bool) -> int:
     """Check every checksum of a pack; exit code 4 when something is damaged."""
     pack = ps.open(path)
+    damages: tuple[Damage, ...] = ()
     try:
         pack.verify()
     except DamagedPack as error:
         if not as_json:
             raise
-        click.echo(json.dumps({"ok": False, "damages": [vars(damage) for damage in error.damages]}))
-        return error.exit_code
-    message = f"{path}: {len(pack):,} samples in {len(pack.manifest.shards)} shards, every checksum matches"
-    click.echo(json.dumps({"ok": True, "samples": len(pack), "damages": []}) if as_json else message)
+        damages = error.damages
+    if as_json:
+        found = {"ok": not damages, "samples": len(pack), "damages": [vars(damage) for damage in damages]}
+        click.echo(json.dumps(found, ensure_ascii=False))
+        return ps.PackError.exit_code if damages else 0
+    there = f"{counted(len(pack), 'sample')} in {counted(len(pack.manifest.shards), 'shard')}"
+    click.echo(f"{path}: {there}, every checksum matches")
     return 0

@@ -33,13 +33,13 @@ SOURCE_OPTIONS: dict[str, tuple[Any, str]] = {
     "min_kept": (float, "A tile keeps a box of which more than this share lies inside it."),
     "lost_boxes": (
         click.Choice(["assign", "drop", "error"]),
-        "A box that no tile keeps goes to the tile with most of it.",
+        "A box that no tile keeps goes to the tile with most of it, is left out, or stops the packing.",
     ),
     "bands": (str, "Bands for red, green and blue, such as 1,2,3; counted from 1."),
-    "scale": (str, "LOW,HIGH or percentile: how values other than 8-bit become 0 to 255."),
+    "scale": (str, "LOW,HIGH values or LOW-HIGH percentiles that become 0 to 255; auto: 8-bit as it is, else 2-98."),
     "allow_outside": (bool, "Allow paths in tables to leave the folder of the images."),
     "ignore_other_images": (bool, "Ignore rows that name an image which is not among these rasters."),
-    "nodata": (float, "Value of pixels without data; by default what the raster says."),
+    "nodata": (str, "Value of pixels without data, or none; by default what the raster says."),
     "skip_nodata": (bool, "Leave out tiles without any data."),
     "size": (str, "WIDTHxHEIGHT of the stored frames."),
     "fit": (click.Choice(["stretch", "pad", "crop"]), "How a frame of other proportions comes to that size."),
@@ -48,7 +48,10 @@ SOURCE_OPTIONS: dict[str, tuple[Any, str]] = {
 }
 
 PACK_OPTIONS: dict[str, tuple[Any, str]] = {
-    "codec": (click.Choice(CODECS), "auto keeps bytes as they are; frames of videos become jpeg, other pixels png."),
+    "codec": (
+        click.Choice([codec for codec in CODECS if codec != "h264"]),
+        "auto keeps the bytes of image files as they are; other pixels become png.",
+    ),
     "quality": (int, "Of jpeg, webp and h264, 1 to 100."),
     "longest_side": (int, "Shrink images so that the longest side has this many pixels."),
     "shortest_side": (int, "Shrink images so that the shortest side has this many pixels."),
@@ -65,6 +68,14 @@ PACK_OPTIONS: dict[str, tuple[Any, str]] = {
     ),
 }
 
+# Parts that come in order are packed by threads; frames are decoded at the size that Videos is told.
+SKIPPED_PACK_OPTIONS = {
+    "Rasters": ("executor",),
+    "Videos": ("executor", "size", "longest_side", "shortest_side"),
+}
+
+# Frames come in order, which h264 needs.
+VIDEO_CODECS = (click.Choice(CODECS), "auto is jpeg.")
 
 # Images have classes where videos have tables of behaviours.
 IMAGE_LABELS = (click.Choice(["auto", "folders", "none"]), "Whether sub-folders are classes; auto looks.")
@@ -84,10 +95,12 @@ def source_options(kind: type[Any]) -> Callable[[Command], Command]:
     return _adding(options, defaults)
 
 
-def pack_options(skip: Sequence[str] = ()) -> Callable[[Command], Command]:
-    """Add the options of packing to a command."""
+def pack_options(kind: type[Any]) -> Callable[[Command], Command]:
+    """Add the options of packing to a command, as far as they make sense for a source class."""
+    skip = SKIPPED_PACK_OPTIONS.get(kind.__name__, ())
+    options = {**PACK_OPTIONS, **({"codec": VIDEO_CODECS} if kind is ps.Videos else {})}
     defaults = {field.name: field.default for field in dataclasses.fields(PackOptions) if field.name not in skip}
-    return _adding({name: PACK_OPTIONS[name] for name in defaults}, defaults)
+    return _adding({name: options[name] for name in defaults}, defaults)
 
 
 def _adding(options: dict[str, tuple[Any, str]], defaults: dict[str, Any]) -> Callable[[Command], Command]:
@@ -102,28 +115,13 @@ def _option(name: str, kind: Any, text: str, default: Any) -> Callable[[Any], An
     return click.option(flag, name, type=kind, default=default, show_default=default is not None, help=text)
 
 
-def make_source(kind: str, paths: Sequence[str], options: dict[str, Any]) -> Any:
-    """The source that a command names: kind, paths, and the options of its class."""
-    maker = {"images": ps.Images, "boxes": ps.Boxes, "rasters": ps.Rasters, "videos": ps.Videos}[kind]
+def make_source(kind: type[Any], paths: Sequence[str], options: dict[str, Any]) -> Any:
+    """The source that a command names, from its paths and the options of its class."""
+    if kind is ps.Images and len(paths) > 1:
+        raise ps.RecipeError(
+            f"images are given as one folder or one table, and here are {len(paths):,} paths, the first {paths[0]}. "
+            "Name their folder, without *."
+        )
     given: Any = list(paths) if len(paths) > 1 else paths[0]
-    chosen = {name: value for name, value in options.items() if name in inspect.signature(maker).parameters}
-    if chosen.get("crop"):
-        chosen["crop"] = _numbers("crop", chosen["crop"], 4)
-    if isinstance(chosen.get("scale"), str) and "," in chosen["scale"]:
-        low, high = chosen["scale"].split(",", 1)
-        chosen["scale"] = (_number("scale", low), _number("scale", high))
-    return maker(given, **chosen)
-
-
-def _numbers(name: str, text: str, count: int) -> tuple[int, ...]:
-    pieces = text.split(",")
-    if len(pieces) != count or not all(piece.strip().isdecimal() for piece in pieces):
-        raise ps.RecipeError(f"--{name} {text!r} must be {count} whole numbers with commas between them.")
-    return tuple(int(piece) for piece in pieces)
-
-
-def _number(name: str, text: str) -> float:
-    try:
-        return float(text)
-    except ValueError:
-        raise ps.RecipeError(f"--{name}: {text!r} is not a number.") from None
+    chosen = {name: value for name, value in options.items() if name in inspect.signature(kind).parameters}
+    return kind(given, **chosen)

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import click
 
 import penstock as ps
 from penstock.cli.options import PACK_OPTIONS, make_source, pack_options, source_options
+from penstock.errors import SHOWN_PROBLEMS
+from penstock.packing.options import make_options
+from penstock.packing.writer import partial_folder
 from penstock.reporting.packs import pack_facts, pack_text
 
 
@@ -16,72 +20,96 @@ def pack() -> None:
     """Turn images, boxes, rasters or videos into a pack that is read fast."""
 
 
-def _pack(kind: str, paths: tuple[str, ...], running: dict[str, Any], options: dict[str, Any]) -> int:
+def _pack(kind: type[Any], paths: tuple[str, ...], options: dict[str, Any]) -> int:
+    running = {name: options.pop(name) for name in ("output", "resume", "overwrite", "quiet")}
+    chosen = _pack_choices(kind, options)
+    make_options(chosen)  # a wrong option is said before any file is read
     source = make_source(kind, paths, options)
-    chosen = {name: options[name] for name in PACK_OPTIONS if name in options}
-    if kind == "videos":
-        chosen.pop("size", None)  # belongs to the source: frames are decoded at that size
-        from penstock.cli.estimates import video_choices
-
-        click.echo(video_choices(source, chosen["codec"], chosen["quality"]), err=True)
-    if str(chosen["workers"]).isdecimal():
-        chosen["workers"] = int(chosen["workers"])
-    output = running.pop("output")
-    packed = ps.pack(source, output, progress=not running.pop("quiet") and None, **running, **chosen)
+    if not running["quiet"]:
+        _tell_before(source, chosen)
+    packed = _packed(source, running, chosen)
     click.echo(pack_text(pack_facts(packed)))
     return 0
 
 
+def _pack_choices(kind: type[Any], options: dict[str, Any]) -> dict[str, Any]:
+    """The options that belong to packing; the size of frames belongs to their source."""
+    names = [name for name in PACK_OPTIONS if name in options and not (kind is ps.Videos and name == "size")]
+    chosen = {name: options[name] for name in names}
+    if chosen["workers"].isdecimal():
+        chosen["workers"] = int(chosen["workers"])
+    return chosen
+
+
+def _tell_before(source: Any, chosen: dict[str, Any]) -> None:
+    """What a user wants to know before it takes time: warnings, and for videos what each codec would cost."""
+    warnings = [problem for problem in source.problems() if problem.warning]
+    for problem in warnings[:SHOWN_PROBLEMS]:
+        click.echo(f"warning: {problem}", err=True)
+    if len(warnings) > SHOWN_PROBLEMS:
+        click.echo(f"… and {len(warnings) - SHOWN_PROBLEMS:,} more; penstock check lists all.", err=True)
+    if isinstance(source, ps.Videos):
+        from penstock.cli.estimates import video_choices
+
+        click.echo(video_choices(source, chosen["codec"], chosen["quality"]), err=True)
+
+
+def _packed(source: Any, running: dict[str, Any], chosen: dict[str, Any]) -> ps.Pack:
+    output, quiet = running.pop("output"), running.pop("quiet")
+    try:
+        return ps.pack(source, output, progress=False if quiet else None, **running, **chosen)
+    except KeyboardInterrupt:
+        if partial_folder(Path(output)).exists():
+            click.echo("\nFinished shards are kept: run the same command with --resume to go on.", err=True)
+        raise
+
+
 def _running(command: Any) -> Any:
     for option in (
-        click.option("--quiet", is_flag=True, help="No progress bar."),
+        click.option("--quiet", is_flag=True, help="No progress bar, no warnings, no table of codecs."),
         click.option("--overwrite", is_flag=True, help="Replace a pack of this name, once the new one is complete."),
-        click.option("--resume", is_flag=True, help="Go on with an interrupted pack."),
+        click.option("--resume", is_flag=True, help="Go on with an interrupted pack, if there is one."),
         click.option("-o", "--output", required=True, help="The pack to write, such as trees.pack."),
     ):
         command = option(command)
     return command
 
 
-def _divided(options: dict[str, Any]) -> dict[str, Any]:
-    return {name: options.pop(name) for name in ("output", "resume", "overwrite", "quiet")}
-
-
 @pack.command("images")
-@click.argument("path")
+@click.argument("paths", nargs=-1, required=True, metavar="PATH")
 @source_options(ps.Images)
-@pack_options()
+@pack_options(ps.Images)
 @_running
-def pack_images(path: str, **options: Any) -> int:
+def pack_images(paths: tuple[str, ...], **options: Any) -> int:
     """Pack class folders, a plain folder, or a table of paths and labels."""
-    return _pack("images", (path,), _divided(options), options)
+    return _pack(ps.Images, paths, options)
 
 
 @pack.command("boxes")
 @click.argument("paths", nargs=-1, required=True)
 @source_options(ps.Boxes)
-@pack_options()
+@pack_options(ps.Boxes)
 @_running
 def pack_boxes(paths: tuple[str, ...], **options: Any) -> int:
     """Pack whole images with their boxes: CSV, VOC, COCO, YOLO, or a map layer."""
-    return _pack("boxes", paths, _divided(options), options)
+    return _pack(ps.Boxes, paths, options)
 
 
 @pack.command("rasters")
 @click.argument("paths", nargs=-1, required=True)
 @source_options(ps.Rasters)
-@pack_options(skip=("executor",))
+@pack_options(ps.Rasters)
 @_running
 def pack_rasters(paths: tuple[str, ...], **options: Any) -> int:
     """Pack rasters of any size as overlapping tiles, with their boxes."""
-    return _pack("rasters", paths, _divided(options), options)
+    return _pack(ps.Rasters, paths, options)
 
 
 @pack.command("videos")
 @click.argument("paths", nargs=-1, required=True)
 @source_options(ps.Videos)
-@pack_options(skip=("size", "longest_side", "shortest_side", "executor"))
+@pack_options(ps.Videos)
 @_running
 def pack_videos(paths: tuple[str, ...], **options: Any) -> int:
     """Pack the frames of videos with a label vector each."""
-    return _pack("videos", paths, _divided(options), options)
+    return _pack(ps.Videos, paths, options)

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from penstock.codecs.opencv import opencv
 from penstock.codecs.resizing import resized
+from penstock.errors import RecipeError
 from penstock.geometry import scaled
 from penstock.samples import Sample, Schema
 
@@ -25,7 +26,7 @@ def draw_sample(sample: Sample, schema: Schema) -> NDArray[np.uint8]:
     """The image of a sample as RGB, with boxes on it and its labels in words below it."""
     image = schema.image
     if image is None:
-        raise ValueError("the samples have no image to draw")
+        raise RecipeError("the samples of this pack have no image to draw.")
     pixels = np.array(sample[image.name])
     factor = max(1, -(-SMALLEST_SIDE // max(1, min(pixels.shape[:2]))))
     picture = resized(pixels, pixels.shape[1] * factor, pixels.shape[0] * factor, nearest=True)
@@ -49,7 +50,8 @@ def caption(sample: Sample, schema: Schema) -> str:
         if field.kind == "class":
             words.append(_class_name(int(sample[field.name]), schema.classes))
         elif field.kind == "boxes":
-            words.append(f"{len(np.asarray(value))} boxes")
+            count = len(np.asarray(value))
+            words.append("1 box" if count == 1 else f"{count:,} boxes")
         elif field.kind == "labels" and field.name == "labels":
             words.append(_frame_labels(np.asarray(value), schema.classes))
     return "  ".join(words)
@@ -91,4 +93,6 @@ def _write(picture: NDArray[np.uint8], text: str, place: tuple[int, int], colour
     cv2 = opencv()
     # OpenCV's font has only ASCII.
     plain = text.encode("ascii", "replace").decode()
+    # A dark rim keeps the letters legible on any ground.
+    cv2.putText(picture, plain, place, cv2.FONT_HERSHEY_SIMPLEX, size, (24, 24, 24), 3, cv2.LINE_AA)
     cv2.putText(picture, plain, place, cv2.FONT_HERSHEY_SIMPLEX, size, colour, 1, cv2.LINE_AA)

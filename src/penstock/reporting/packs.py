@@ -29,6 +29,7 @@ def pack_facts(pack: Pack) -> dict[str, Any]:
         "bytes": shard_bytes + manifest.index.bytes,
         "statistics": pack.statistics,
         "negatives": _negatives(pack),
+        "unlabelled": _unlabelled(pack),
         "skipped": list(manifest.skipped),
         "made_from": manifest.made_from,
         "options": manifest.options,
@@ -52,8 +53,7 @@ def _class_numbers(pack: Pack) -> Any:
     if "box_label" in pack.schema:
         return pack.table(["box_label"]).column(0).combine_chunks().values.to_numpy()
     if "labels" in pack.schema:
-        values = pack.table(["labels"]).column(0).combine_chunks().values.to_numpy()
-        per_frame = values.reshape(len(pack), -1)
+        per_frame = _frame_labels(pack)
         return np.repeat(np.arange(per_frame.shape[1]), (per_frame == 1).sum(axis=0))
     return None
 
@@ -67,21 +67,33 @@ def _negatives(pack: Pack) -> dict[str, Any] | None:
     return {"samples": empty, "share": round(empty / max(1, len(pack)), 4)}
 
 
+def _unlabelled(pack: Pack) -> int | None:
+    """Samples without any label, for packs that have labels."""
+    if "label" in pack.schema:
+        return int((pack.columns["label"] < 0).sum())
+    if "labels" in pack.schema and pack.classes:
+        return int((_frame_labels(pack) < 0).all(axis=1).sum())
+    return None
+
+
+def _frame_labels(pack: Pack) -> Any:
+    """The label vectors of all frames, as one array."""
+    return pack.table(["labels"]).column(0).combine_chunks().values.to_numpy().reshape(len(pack), -1)
+
+
 def _sizes(pack: Pack) -> dict[str, Any]:
+    """The smallest and largest width and height, and whether all images have the same size."""
     if pack.schema.image is None:
         return {}
     width, height = pack.columns["width"], pack.columns["height"]
-    return {
-        "smallest": f"{width.min()}x{height.min()}",
-        "largest": f"{width.max()}x{height.max()}",
-        "same": bool((width == width[0]).all() and (height == height[0]).all()),
-    }
+    found = {"width": [int(width.min()), int(width.max())], "height": [int(height.min()), int(height.max())]}
+    return {**found, "same": all(low == high for low, high in found.values())}
 
 
 def pack_text(facts: dict[str, Any]) -> str:
     """The facts as lines for a terminal."""
-    lines = [f"{facts['path']}: {facts['samples']:,} samples, {readable_bytes(facts['bytes'])} in {_shards(facts)}"]
-    lines.append(_line("made from", " ".join(f"{name}={value}" for name, value in facts["made_from"].items())))
+    lines = [f"{facts['path']}: {counted(facts['samples'], 'sample')}, {_stored(facts)}"]
+    lines.append(_line("made from", _made_from_text(facts["made_from"])))
     lines.append(_line("fields", ", ".join(f"{name} ({kind})" for name, kind in facts["fields"].items())))
     if facts["sizes"]:
         lines.append(_line("images", _size_text(facts)))
@@ -89,13 +101,16 @@ def pack_text(facts: dict[str, Any]) -> str:
         lines.append(_line("classes", ", ".join(f"{name} {count:,}" for name, count in facts["classes"].items())))
     if facts["negatives"] is not None:
         empty = facts["negatives"]
-        lines.append(_line("negatives", f"{empty['samples']:,} samples without boxes ({empty['share']:.1%})"))
+        lines.append(_line("negatives", f"{counted(empty['samples'], 'sample')} without boxes ({empty['share']:.1%})"))
+    if facts["unlabelled"]:
+        share = facts["unlabelled"] / facts["samples"]
+        lines.append(_line("unlabelled", f"{counted(facts['unlabelled'], 'sample')} without a label ({share:.1%})"))
     lines.append(_line("splits", ", ".join(f"{name} {count:,}" for name, count in facts["splits"].items())))
     lines.append(_line("", facts["split_how"]))
     lines.append(_line("groups", f"{facts['groups']:,}"))
     if facts["sizes"]:
         lines.append(_line("mean", _statistics_text(facts["statistics"])))
-    lines += [_line(name.replace("_", " "), str(value)) for name, value in facts["notes"].items()]
+    lines += [_line("note", f"{name.replace('_', ' ')}: {value}") for name, value in facts["notes"].items()]
     return "\n".join(lines + _skipped_lines(facts["skipped"]))
 
 
@@ -103,15 +118,38 @@ def _line(name: str, text: str) -> str:
     return f"  {name:<10} {text}"
 
 
-def _shards(facts: dict[str, Any]) -> str:
-    return f"{facts['shards']} shard" + ("" if facts["shards"] == 1 else "s")
+def counted(count: int, thing: str) -> str:
+    """`1 sample`, `2,000 samples`."""
+    return f"{count:,} {thing}" + ("" if count == 1 else "s")
+
+
+def _stored(facts: dict[str, Any]) -> str:
+    return f"{readable_bytes(facts['bytes'])} in {counted(facts['shards'], 'shard')}"
+
+
+def _made_from_text(made_from: dict[str, Any]) -> str:
+    return " ".join(f"{name}={_listed(value)}" for name, value in made_from.items())
+
+
+def _listed(value: Any) -> str:
+    return ",".join(str(item) for item in value) if isinstance(value, list) else str(value)
 
 
 def _size_text(facts: dict[str, Any]) -> str:
-    sizes = facts["sizes"]
-    size = sizes["smallest"] if sizes["same"] else f"{sizes['smallest']} to {sizes['largest']}"
-    codec = "bytes as they were" if facts["codec"] == "kept" else facts["codec"]
-    return f"{size} px, {codec}"
+    (narrowest, widest), (lowest, highest) = facts["sizes"]["width"], facts["sizes"]["height"]
+    same = f"{widest}x{highest} px"
+    size = same if facts["sizes"]["same"] else f"{narrowest} to {widest} px wide, {lowest} to {highest} px high"
+    return f"{size}, {_codec_text(facts)}"
+
+
+def _codec_text(facts: dict[str, Any]) -> str:
+    """How the pixels are stored; images that were resized are not the bytes that they were."""
+    options = facts["options"]
+    if facts["codec"] != "kept":
+        return str(facts["codec"])
+    if any(options.get(name) is not None for name in ("longest_side", "shortest_side", "size")):
+        return f"encoded again at quality {options['quality']} where the size changed, else bytes as they were"
+    return "bytes as they were"
 
 
 def _statistics_text(statistics: dict[str, Any]) -> str:
@@ -123,7 +161,7 @@ def _statistics_text(statistics: dict[str, Any]) -> str:
 def _skipped_lines(skipped: list[dict[str, str]]) -> list[str]:
     if not skipped:
         return []
-    lines = [_line("skipped", f"{len(skipped):,} samples:")]
+    lines = [_line("skipped", f"{counted(len(skipped), 'sample')}:")]
     lines += [_line("", f"{item['sample']}: {item['reason']}") for item in skipped[:SHOWN_SKIPPED]]
     if len(skipped) > SHOWN_SKIPPED:
         lines.append(_line("", f"… and {len(skipped) - SHOWN_SKIPPED:,} more; --json lists all"))
