@@ -115,9 +115,10 @@ def require(module: str, extra: str, purpose: str) -> ModuleType:
     try:
         return importlib.import_module(module)
     except ModuleNotFoundError as error:
-        if error.name is None or not module.startswith(error.name.split(".")[0]):
+        library = module.split(".")[0]
+        if error.name is None or error.name.split(".")[0] != library:
             raise
-        raise MissingExtra(f"{purpose} needs {module}. Run: pip install 'penstock[{extra}]'") from error
+        raise MissingExtra(f"{purpose} needs {library}. Run: pip install 'penstock[{extra}]'") from error
 
 
 def nearest(word: str, legal: Sequence[str]) -> str:

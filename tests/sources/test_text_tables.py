@@ -70,6 +70,18 @@ def test_a_file_of_blanks_holds_no_table(tmp_path: Path) -> None:
         assert read_text_table(path, "table.csv") is None
 
 
+def test_lone_carriage_returns_end_lines_too(tmp_path: Path) -> None:
+    table = read(tmp_path, b"a,b\rx,1\ny,2\r\n")
+    assert table.header == ("a", "b")
+    assert rows(table) == [("x", "1"), ("y", "2")]
+    assert table.lines.tolist() == [2, 3]
+
+
+def test_a_file_that_is_no_text_is_said_to_be_none(tmp_path: Path) -> None:
+    with pytest.raises(ps.DataError, match="table.csv: this is no text.* Expected a table as CSV or Parquet"):
+        read(tmp_path, b"\0\0\0\x20ftypisom\r\0\n")
+
+
 _CELLS = st.text(st.characters(codec="utf-8", exclude_characters="\r\0", exclude_categories=["Cs", "Cc"]), max_size=6)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from pathlib import Path
 
 import click
@@ -13,15 +12,15 @@ from penstock.codecs.images import encode_image
 from penstock.reporting.drawing import draw_sample
 from penstock.reporting.packs import pack_facts, pack_text
 
+MARK = "made-by-penstock-demo.txt"
+
 
 @click.command()
 @click.option("--folder", default="demo-output", show_default=True, help="Where the data, packs and pictures go.")
 def demo(folder: str) -> int:
     """Pack a synthetic dataset of each kind, verify it, and draw a sample."""
-    home = Path(folder)
+    home = _own_folder(Path(folder))
     raw = home / "raw"
-    if raw.exists():
-        shutil.rmtree(raw)
     click.echo(f"1. images: class folders of shapes, in {raw / 'shapes'}")
     shapes = demo_data.write_shapes(raw / "shapes")
     _pack_and_show(ps.Images(shapes), home / "shapes.pack")
@@ -33,6 +32,16 @@ def demo(folder: str) -> int:
     _pack_and_show(ps.Videos(videos, labels=f"{labels}/{{stem}}.csv"), home / "mice.pack", number=40)
     click.echo(f"\nLook at the pictures in {home}, and try: penstock info {home / 'crowns.pack'}")
     return 0
+
+
+def _own_folder(home: Path) -> Path:
+    """A folder that is new, empty, or an earlier demonstration's: files of the user are not written over."""
+    mark = home / MARK
+    if home.exists() and not mark.exists() and any(home.iterdir()):
+        raise ps.RecipeError(f"{home} has files that the demonstration did not make. Pass a new folder as --folder.")
+    home.mkdir(parents=True, exist_ok=True)
+    mark.write_text("Made by `penstock demo`, which writes over what is here.\n", encoding="utf-8")
+    return home
 
 
 def _pack_and_show(source: ps.Source, path: Path, number: int = 0) -> None:

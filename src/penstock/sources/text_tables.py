@@ -85,6 +85,9 @@ def _utf8(path: Path, name: str) -> tuple[bytes, list[Problem]]:
     problems: list[Problem] = []
     if data[:2] in (b"\xff\xfe", b"\xfe\xff"):
         data = data.decode("utf-16", "replace").encode()
+    if b"\0" in data:
+        what = "this is no text: it has bytes that no table has"
+        raise DataError([Problem(name, None, what, "Expected a table as CSV or Parquet")])
     try:
         data.decode()
     except UnicodeDecodeError:
@@ -92,8 +95,8 @@ def _utf8(path: Path, name: str) -> tuple[bytes, list[Problem]]:
         what = "the text is not UTF-8 and was read as Windows-1252 (Latin-1)"
         problems.append(Problem(name, None, what, "Save it as UTF-8 if names look wrong", warning=True))
     data = data.removeprefix(b"\xef\xbb\xbf")
-    if b"\r" in data and b"\n" not in data:
-        data = data.replace(b"\r", b"\n")
+    if b"\r" in data:  # a lone one is how old programs end a line
+        data = re.sub(rb"\r(?!\n)", b"\n", data)
     return data, problems
 
 
