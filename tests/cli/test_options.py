@@ -1,0 +1,123 @@
+"""The command line has the options of Python: same names, same defaults, each with a line of help."""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+import subprocess
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+import click
+import pytest
+
+import penstock as ps
+from penstock.cli import HOMES, penstock
+from penstock.cli.options import SKIPPED_PACK_OPTIONS
+from penstock.packing.options import PackOptions
+
+KINDS: dict[str, type[Any]] = {"images": ps.Images, "boxes": ps.Boxes, "rasters": ps.Rasters, "videos": ps.Videos}
+LOOK_OPTIONS = {"decode", "as_json"}
+RUN_OPTIONS = {"resume", "overwrite", "quiet", "output"}
+
+
+def commands(group: click.Group = penstock, name: str = "penstock") -> Iterator[tuple[str, click.Command]]:
+    """Every command with its full name, groups included."""
+    context = click.Context(group)
+    for each in group.list_commands(context):
+        command = group.get_command(context, each)
+        assert command is not None
+        yield f"{name} {each}", command
+        if isinstance(command, click.Group):
+            yield from commands(command, f"{name} {each}")
+
+
+COMMANDS = dict(commands())
+
+
+def options_of(name: str) -> dict[str, click.Option]:
+    return {option.name or "": option for option in COMMANDS[name].params if isinstance(option, click.Option)}
+
+
+def keywords_of(kind: type[Any]) -> dict[str, Any]:
+    parameters = inspect.signature(kind).parameters.values()
+    return {each.name: each.default for each in parameters if each.kind is inspect.Parameter.KEYWORD_ONLY}
+
+
+def test_the_commands_are_those_of_the_contract() -> None:
+    assert set(HOMES) == {"check", "pack", "info", "show", "verify", "demo"}
+    for group in ("check", "pack"):
+        assert {name.split()[-1] for name in COMMANDS if name.startswith(f"penstock {group} ")} == set(KINDS)
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_command_and_option_has_a_line_of_help(name: str) -> None:
+    assert COMMANDS[name].help
+    for option in options_of(name).values():
+        assert option.help, f"{name} {option.opts} says nothing"
+
+
+@pytest.mark.parametrize("name", HOMES)
+def test_the_list_of_commands_is_not_cut_off(name: str) -> None:
+    page = penstock.get_help(click.Context(penstock, info_name="penstock"))
+    assert f"{HOMES[name][1]}\n" in page + "\n"
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_check_has_the_options_of_its_source(kind: str) -> None:
+    options = options_of(f"penstock check {kind}")
+    assert set(options) - LOOK_OPTIONS == set(keywords_of(KINDS[kind]))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_pack_has_the_options_of_its_source_and_of_packing(kind: str) -> None:
+    skipped = set(SKIPPED_PACK_OPTIONS.get(KINDS[kind].__name__, ()))
+    packing = {field.name for field in dataclasses.fields(PackOptions)} - skipped
+    assert set(options_of(f"penstock pack {kind}")) - RUN_OPTIONS == packing | set(keywords_of(KINDS[kind]))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("verb", ["check", "pack"])
+def test_defaults_are_those_of_python(verb: str, kind: str) -> None:
+    packing = {field.name: field.default for field in dataclasses.fields(PackOptions)} if verb == "pack" else {}
+    expected = {**packing, **keywords_of(KINDS[kind])}
+    context = click.Context(COMMANDS[f"penstock {verb} {kind}"])
+    for name, option in options_of(f"penstock {verb} {kind}").items():
+        if name not in LOOK_OPTIONS | RUN_OPTIONS:
+            assert option.get_default(context) == expected[name], name
+
+
+@pytest.mark.parametrize("name", [name for name in COMMANDS if name.startswith("penstock pack ")])
+def test_options_are_spelt_like_keywords(name: str) -> None:
+    for keyword, option in options_of(name).items():
+        assert "--" + keyword.replace("_", "-") in option.opts
+
+
+def test_choices_are_those_that_python_accepts() -> None:
+    for kind, source in KINDS.items():
+        for name, option in options_of(f"penstock pack {kind}").items():
+            if isinstance(option.type, click.Choice) and name in {
+                field.name for field in dataclasses.fields(PackOptions)
+            }:
+                for choice in option.type.choices:
+                    assert getattr(PackOptions(**{name: choice}), name) == choice, (source, name)
+
+
+def test_help_loads_nothing_heavy() -> None:
+    code = (
+        "import sys; from penstock.cli import penstock; "
+        "penstock.main(['--help'], standalone_mode=False); "
+        "print([n for n in ('numpy', 'pyarrow', 'cv2', 'pandas', 'rich', 'av', 'rasterio') if n in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1] == "[]"
+
+
+def test_looking_at_a_pack_loads_no_source() -> None:
+    code = (
+        "import sys, penstock.cli.looks; "
+        "print([n for n in sys.modules if n.startswith('penstock.sources') or n in ('pandas', 'av', 'rasterio')])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
