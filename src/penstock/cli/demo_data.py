@@ -60,7 +60,7 @@ def write_flights(folder: Path, count: int = 3, side: int = 900) -> tuple[Path, 
     for number in range(count):
         picture, boxes = _crowns(np.random.default_rng(100 + number), side)
         name = f"flight_{number}.tif"
-        place = rasterio.transform.from_origin(500_000 + 90 * number, 4_500_000, 0.1, 0.1)
+        place = rasterio.Affine(0.1, 0, 500_000 + 90 * number, 0, -0.1, 4_500_000)
         layout = {"driver": "GTiff", "width": side, "height": side, "count": 3, "dtype": "uint8"}
         with rasterio.open(folder / name, "w", crs="EPSG:32611", transform=place, **layout) as raster:
             raster.write(picture.transpose(2, 0, 1))
