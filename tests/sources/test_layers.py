@@ -184,6 +184,22 @@ def test_a_damaged_layer_and_one_without_rasters_are_said(tmp_path: Path) -> Non
         read_annotations(layer([on_the_map(BOXES[0])]), images=tmp_path)
 
 
+@pytest.mark.filterwarnings("ignore:Non closed ring")
+@pytest.mark.parametrize(
+    "damage",
+    [(b"[1, 2]]]", b"[1, 3]]]"), (b'"label"', b'"la\xffbel"')],
+    ids=["an open ring", "a name that is no UTF-8"],
+)
+def test_a_layer_with_damage_inside_is_said(damage: tuple[bytes, bytes], tmp_path: Path) -> None:
+    text = (
+        b'{"type": "FeatureCollection", "features": [{"type": "Feature", "properties": {"label": "Tree"}, '
+        b'"geometry": {"type": "Polygon", "coordinates": [[[1, 2], [9, 2], [9, 8], [1, 2]]]}}]}'
+    )
+    (tmp_path / "crowns.geojson").write_bytes(text.replace(*damage))
+    with pytest.raises(ps.DataError, match="crowns.geojson: is no readable layer"):
+        read_annotations(tmp_path / "crowns.geojson")
+
+
 def test_real_rasters_take_a_layer_in_longitude_and_latitude(shared_data: Path) -> None:
     path = shared_data / "trees_neon" / "OSBS_029.tif"
     truth = read_annotations(path.with_suffix(".csv"))

@@ -59,13 +59,16 @@ def read_layer(file: Path) -> Features:
         except (OSError, ValueError) as error:
             raise DataError([Problem(str(file), None, f"is no readable layer: {error}", "Export it again")]) from error
     pyogrio = require("pyogrio", "geo", "Reading vector layers")
+    shapely = require("shapely", "geo", "Reading vector layers")
+    # GDAL's own words, geometry that is none, and names that are no UTF-8
+    damage = (pyogrio.errors.DataSourceError, pyogrio.errors.DataLayerError, shapely.errors.ShapelyError, ValueError)
     try:
         layers = [str(name) for name, kind in pyogrio.list_layers(file) if kind]
         if len(layers) != 1:
             what = f"has {len(layers)} layers with geometry{': ' if layers else ''}{', '.join(layers)}"
             raise DataError([Problem(str(file), None, what, "Export the one with the annotations to its own file")])
         return features_of_frame(pyogrio.read_dataframe(file, layer=layers[0]), file)
-    except pyogrio.errors.DataSourceError as error:
+    except damage as error:
         raise DataError([Problem(str(file), None, f"is no readable layer: {error}", "Export it again")]) from error
 
 
