@@ -19,6 +19,10 @@ from penstock.packing.options import AUTO, PackOptions
 from penstock.packing.statistics import ChannelSums, channel_sums
 from penstock.samples import Raw, Sample, Schema, Source, annotations_of, describe
 
+# From this size on a JPEG is measured at half its size: the mean is the same, the deviation of photographs about one
+# part in a hundred smaller, which is less than the choice of 500 images makes.
+HALVED_FROM_PX = 256
+
 KEPT_WHEN_RESIZED = ("jpeg", "png", "webp")
 
 
@@ -126,10 +130,16 @@ def _row_from_file(data: bytes | memoryview, values: Sample, preparation: Prepar
     width, height = preparation.target(header.width, header.height)
     same_size = (width, height) == (header.width, header.height)
     if same_size and preparation.options.codec in (AUTO, header.kind):
-        sums = channel_sums(decode_image(data)) if measured else None
-        return Row(values, data, height, width, sums)
+        return Row(values, data, height, width, _measured_sums(data, header, preparation) if measured else None)
     pixels = decode_image(data, at_least=_decoded_size(header, width, height))
     return _encoded(pixels, values, preparation, header, (width, height))
+
+
+def _measured_sums(data: bytes | memoryview, header: Header, preparation: Preparation) -> ChannelSums:
+    """Sums over an image whose bytes are kept: all its pixels to validate it, half its size for statistics alone."""
+    if preparation.options.validate or min(header.width, header.height) < HALVED_FROM_PX:
+        return channel_sums(decode_image(data))
+    return channel_sums(decode_image(data, at_least=(header.width // 2, header.height // 2)))
 
 
 def _decoded_size(header: Header, width: int, height: int) -> tuple[int, int] | None:

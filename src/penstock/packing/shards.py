@@ -95,12 +95,13 @@ def record_batch(rows: list[tuple[Row, str]], schema: Schema, arrow_schema: pa.S
 def _sample_columns(rows: list[tuple[Row, str]]) -> dict[str, Any]:
     import pyarrow as pa
 
+    text = pa.string()
     keys = [str(row.values.get("key", "")) for row, _ in rows]
     return {
-        "key": pa.array(keys, pa.string()),
-        "group": pa.array([str(row.values.get("group", key)) for (row, _), key in zip(rows, keys, strict=True)]),
-        "split": pa.array([split for _, split in rows], pa.string()),
-        "origin": pa.array([str(row.values.get("origin", "")) for row, _ in rows], pa.string()),
+        "key": pa.array(keys, text),
+        "group": pa.array([str(row.values.get("group", key)) for (row, _), key in zip(rows, keys, strict=True)], text),
+        "split": pa.array([split for _, split in rows], text),
+        "origin": pa.array([str(row.values.get("origin", "")) for row, _ in rows], text),
         "height": pa.array([row.height for row, _ in rows], pa.int32()),
         "width": pa.array([row.width for row, _ in rows], pa.int32()),
         "checksum": pa.array(np.zeros(len(rows), np.uint64)),
@@ -144,7 +145,7 @@ def _payloads(payloads: list[Any], kind: Any) -> Any:
     """Bytes of all rows in one buffer."""
     import pyarrow as pa
 
-    data = pa.py_buffer(b"".join(payloads))
+    data = _joined(payloads)
     if pa.types.is_fixed_size_binary(kind):
         for payload in payloads:
             if len(payload) != kind.byte_width:
@@ -156,6 +157,19 @@ def _payloads(payloads: list[Any], kind: Any) -> Any:
     offsets = np.zeros(len(payloads) + 1, np.int64)
     np.cumsum([len(payload) for payload in payloads], out=offsets[1:])
     return pa.LargeBinaryArray.from_buffers(kind, len(payloads), [None, pa.py_buffer(offsets), data])
+
+
+def _joined(payloads: list[Any]) -> Any:
+    """All bytes in one buffer of Arrow's own pool, whose pages are used again; a fresh one would cost as much again."""
+    import pyarrow as pa
+
+    joined = pa.allocate_buffer(sum(len(payload) for payload in payloads))
+    target = memoryview(joined).cast("B")
+    position = 0
+    for payload in payloads:
+        target[position : position + len(payload)] = payload
+        position += len(payload)
+    return joined
 
 
 def _lists(arrays: list[NDArray[Any]], kind: Any) -> Any:

@@ -299,7 +299,7 @@ class _PackWriter:
 
     def _statistics(self, samples: int) -> dict[str, Any]:
         mean, std = self.sums.mean_and_std()
-        of = "all images" if self.measures_all or self.sums.images == samples else "a seeded sample of images"
+        of = "all images" if self.sums.images == samples else "a seeded sample of images"
         return {"mean": mean, "std": std, "images": self.sums.images, "of": of}
 
     def _made_from(self) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from penstock.samples import Field, Origin, Raw, Sample, Schema, sample_at
 from penstock.sources.boxes.annotations import read_annotations
 from penstock.sources.boxes.locating import unreadable
 from penstock.sources.grouping import groups_of, is_pattern
-from penstock.sources.paths import PathLike, origin_of
+from penstock.sources.paths import PathLike, origin_of, read_bytes
 from penstock.sources.provenance import provenance
 
 _FIELDS = (Field("image", "image"), Field("boxes", "boxes"), Field("box_label", "labels", "int64"))
@@ -92,7 +92,7 @@ class Boxes:
     def read(self, index: int) -> Raw:
         if not self.annotated.sizes[index, 0]:
             raise UnreadableImage(self.annotated.unreadable.get(index, "the image file is missing"))
-        return Raw(index, self.annotated.files[index].read_bytes())
+        return Raw(index, read_bytes(self.annotated.files[index]))
 
     def decode(self, raw: Raw) -> Sample:
         return {"image": decode_image(raw.data), **self.annotations(raw.index)}
