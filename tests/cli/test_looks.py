@@ -89,6 +89,21 @@ def test_verify_json_has_stable_keys(tmp_path: Path) -> None:
     assert bad.json == {"ok": False, "samples": 8, "damages": [missing]}
 
 
+def test_looks_blame_the_damage_of_a_pack_and_not_themselves(tmp_path: Path) -> None:
+    pack = ps.pack(EveryKind(12), tmp_path / "every.pack")
+    shard = pack.path / "shard-00000.arrow"
+    whole = shard.read_bytes()
+    shard.write_bytes(whole.replace(b"boxes", b"boxen"))
+    for command in (["info"], ["info", "--json"], ["show", 3, "-o", tmp_path / "a.png"]):
+        outcome = run_here(command[0], pack.path, *command[1:])
+        assert outcome.exit_code == 4 and "shard-00000.arrow" in outcome.err and "Traceback" not in outcome.err
+    place = int(pack.columns["offset"][3]) + int(pack.columns["length"][3]) - 20
+    shard.write_bytes(whole[:place] + bytes([whole[place] ^ 1]) + whole[place + 1 :])
+    outcome = run_here("show", pack.path, 3, "-o", tmp_path / "a.png")
+    assert outcome.exit_code == 4 and "row 3" in outcome.err
+    assert run_here("show", pack.path, 4, "-o", tmp_path / "a.png").exit_code == 0
+
+
 @pytest.mark.parametrize("ending", [".png", ".jpg", ".JPEG", ".webp"])
 def test_show_writes_a_picture_of_the_codec_that_its_ending_says(ending: str, tmp_path: Path) -> None:
     ps.pack(Reels(8), tmp_path / "reels.pack")

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import click
@@ -22,9 +24,24 @@ ENDINGS = {".png": "png", ".jpg": "jpeg", ".jpeg": "jpeg", ".webp": "webp"}
 @click.option("--json", "as_json", is_flag=True, help="Everything, for programs.")
 def info(path: str, as_json: bool) -> int:
     """Say what is in a pack: counts, classes, splits, sizes, bytes, and what it was made from."""
-    facts = pack_facts(ps.open(path))
-    click.echo(json.dumps(facts, ensure_ascii=False) if as_json else pack_text(facts))
+    pack = ps.open(path)
+    with _damage_blamed(pack):
+        facts = pack_facts(pack)
+        text = json.dumps(facts, ensure_ascii=False) if as_json else pack_text(facts)
+    click.echo(text)
     return 0
+
+
+@contextmanager
+def _damage_blamed(pack: ps.Pack) -> Iterator[None]:
+    """When a look at a pack fails in any way, say so if damage of the pack is the reason."""
+    try:
+        yield
+    except ps.PenstockError:
+        raise
+    except Exception:
+        pack.verify()
+        raise
 
 
 @click.command()
@@ -36,13 +53,16 @@ def info(path: str, as_json: bool) -> int:
 def show(path: str, number: int, output: str) -> int:
     """Draw one sample with its boxes or labels; the first has the number 0."""
     codec = _codec(output)
-    pack = ps.open(path)
+    pack = ps.open(path, verify=True)
     try:
-        sample = pack[checked_index(number, len(pack))]
+        index = checked_index(number, len(pack))
     except IndexError as error:
         raise ps.RecipeError(str(error)) from None
-    Path(output).write_bytes(encode_image(draw_sample(sample, pack.schema), codec))
-    click.echo(f"{output}: {caption(sample, pack.schema)}")
+    with _damage_blamed(pack):
+        sample = pack[index]
+        picture, words = draw_sample(sample, pack.schema), caption(sample, pack.schema)
+    Path(output).write_bytes(encode_image(picture, codec))
+    click.echo(f"{output}: {words}")
     return 0
 
 
