@@ -155,7 +155,7 @@ def test_what_the_system_refused_is_told_with_file_and_remedy() -> None:
     error = PermissionError(errno.EACCES, os.strerror(errno.EACCES), "out/.a.pack.lock")
     message = file_message(error)
     assert message.startswith("out/.a.pack.lock: Permission denied. ") and "choose another place" in message
-    assert file_message(OSError("the pipe is odd")) == "the pipe is odd."
+    assert file_message(OSError("the pipe is odd.")) == "the pipe is odd."
     assert file_message(OSError(errno.ENOSPC, "No space left on device")).endswith("or choose another disk.")
 
 

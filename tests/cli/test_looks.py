@@ -89,19 +89,37 @@ def test_verify_json_has_stable_keys(tmp_path: Path) -> None:
     assert bad.json == {"ok": False, "samples": 8, "damages": [missing]}
 
 
-def test_looks_blame_the_damage_of_a_pack_and_not_themselves(tmp_path: Path) -> None:
-    pack = ps.pack(EveryKind(12), tmp_path / "every.pack")
-    shard = pack.path / "shard-00000.arrow"
-    whole = shard.read_bytes()
-    shard.write_bytes(whole.replace(b"boxes", b"boxen"))
-    for command in (["info"], ["info", "--json"], ["show", 3, "-o", tmp_path / "a.png"]):
-        outcome = run_here(command[0], pack.path, *command[1:])
-        assert outcome.exit_code == 4 and "shard-00000.arrow" in outcome.err and "Traceback" not in outcome.err
-    place = int(pack.columns["offset"][3]) + int(pack.columns["length"][3]) - 20
-    shard.write_bytes(whole[:place] + bytes([whole[place] ^ 1]) + whole[place + 1 :])
-    outcome = run_here("show", pack.path, 3, "-o", tmp_path / "a.png")
+@pytest.fixture
+def every(tmp_path: Path) -> ps.Pack:
+    """A pack with a field of every kind."""
+    return ps.pack(EveryKind(12), tmp_path / "every.pack")
+
+
+@pytest.mark.parametrize("look", [["info"], ["info", "--json"], ["show", "3"]], ids=" ".join)
+def test_looks_blame_a_damaged_shard_and_not_themselves(look: list[str], every: ps.Pack) -> None:
+    shard = every.path / "shard-00000.arrow"
+    shard.write_bytes(shard.read_bytes().replace(b"boxes", b"boxen"))
+    outcome = run_here(look[0], every.path, *look[1:])
+    assert (outcome.exit_code, outcome.out) == (4, "")
+    assert "shard-00000.arrow" in outcome.err and "Traceback" not in outcome.err
+
+
+def test_show_blames_a_damaged_index(every: ps.Pack) -> None:
+    index, lengths = every.path / "index.arrow", np.asarray(every.columns["length"]).tobytes()
+    index.write_bytes(index.read_bytes().replace(lengths, bytes(len(lengths))))
+    outcome = run_here("show", every.path, 3)
+    assert outcome.exit_code == 4 and "index.arrow: its checksum does not match" in outcome.err
+
+
+def test_show_draws_no_sample_that_is_damaged(every: ps.Pack, tmp_path: Path) -> None:
+    shard, place = every.path / "shard-00000.arrow", int(every.columns["offset"][4]) - 20
+    data = bytearray(shard.read_bytes())
+    data[place] ^= 1
+    shard.write_bytes(data)
+    outcome = run_here("show", every.path, 3, "-o", tmp_path / "a.png")
     assert outcome.exit_code == 4 and "row 3" in outcome.err
-    assert run_here("show", pack.path, 4, "-o", tmp_path / "a.png").exit_code == 0
+    assert not (tmp_path / "a.png").exists()
+    assert run_here("show", every.path, 4, "-o", tmp_path / "a.png").exit_code == 0
 
 
 @pytest.mark.parametrize("ending", [".png", ".jpg", ".JPEG", ".webp"])

@@ -22,6 +22,6 @@ _REMEDIES = {
 def file_message(error: OSError) -> str:
     """Which file, what happened, and what to do about it."""
     where = f"{error.filename}: " if error.filename is not None else ""
-    what = error.strerror or str(error) or type(error).__name__
+    what = (error.strerror or str(error) or type(error).__name__).rstrip(".")
     remedy = _REMEDIES.get(error.errno or 0, "")
     return f"{where}{what}. {remedy}".rstrip()

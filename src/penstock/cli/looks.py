@@ -37,7 +37,7 @@ def _damage_blamed(pack: ps.Pack) -> Iterator[None]:
     """When a look at a pack fails in any way, say so if damage of the pack is the reason."""
     try:
         yield
-    except ps.PenstockError:
+    except (ps.PackError, ps.RecipeError):
         raise
     except Exception:
         pack.verify()
