@@ -1,4 +1,4 @@
-"""The neuroscientist: videos and tables of behaviours, packed so that no label slips, interrupted and resumed."""
+"""The neuroscientist: videos and tables of behaviours, packed so that no label slips and no animal leaks."""
 
 from __future__ import annotations
 
