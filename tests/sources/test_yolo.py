@@ -90,6 +90,8 @@ def test_a_polygon_takes_its_bounds(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("line", "said"),
     [
+        ("inf 0.5 0.5 0.1 0.1", "class inf does not exist"),
+        ("nan 0.5 0.5 0.1 0.1", "class nan does not exist"),
         ("0 0.5 0.5 0.5", "the line has 4 numbers, expected 5"),
         ("0 0.5 0.5 0.5 x", "'x' is not a finite number"),
         ("0 0.5 0.5 0.5 nan", "'nan' is not a finite number"),

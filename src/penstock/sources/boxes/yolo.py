@@ -111,7 +111,7 @@ class _YoloReader:
     def _label(self, word: str) -> str | None:
         """The name behind a class number."""
         number = _number(word)
-        if number is None or number < 0 or number != int(number):
+        if number is None or number < 0 or not number.is_integer():  # infinity and NaN are none either
             return None
         if self.names is None:
             return str(int(number))
