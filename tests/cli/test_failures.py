@@ -197,12 +197,12 @@ def test_ctrl_c_says_how_to_go_on(tmp_path: Path) -> None:
         "Announced.problems = lambda self: []\n"
         "from penstock.cli import main, pack\n"
         "pack.make_source = lambda kind, paths, options: Announced(20_000)\n"
-        "main(['pack', 'images', 'x', '-o', sys.argv[1], '--workers', '1'])\n"
+        "main(['pack', 'images', 'x', '-o', sys.argv[1], '--workers', '1', '--shard-mb', '1'])\n"
     )
     command = [sys.executable, "-c", code, str(tmp_path / "new.pack")]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None and process.stderr is not None
-        process.stdout.read(50)
+        process.stdout.read(3000)
         process.send_signal(signal.SIGINT)
         process.stdout.read()
         error = process.stderr.read()

@@ -60,12 +60,34 @@ def test_every_flipped_bit_anywhere_is_found(pack: ps.Pack) -> None:
     rng = np.random.default_rng(0)
     for name in [entry.file for entry in (*pack.manifest.shards, pack.manifest.index)]:
         size = (pack.path / name).stat().st_size
-        for position in rng.integers(0, size, 25):
+        # Anywhere, and more densely in the structure of the file at both of its ends.
+        places = [*rng.integers(0, size, 25), *rng.integers(0, 3000, 25), *(size - 1 - rng.integers(0, 3000, 60))]
+        for position in places:
             flip(pack.path / name, int(position))
             with pytest.raises(DamagedPack, match=name):
                 pack.verify()
             flip(pack.path / name, int(position))
     pack.verify()
+
+
+def test_every_flipped_bit_of_the_manifest_is_found_when_the_pack_is_opened(pack: ps.Pack) -> None:
+    path = pack.path / "pack.json"
+    for position in np.random.default_rng(1).integers(0, path.stat().st_size, 60):
+        flip(path, int(position))
+        with pytest.raises(ps.PackError):
+            ps.open(pack.path)
+        flip(path, int(position))
+    assert len(ps.open(pack.path)) == 300
+
+
+def test_every_flipped_bit_of_the_index_is_an_error_or_found_by_verify(pack: ps.Pack) -> None:
+    path = pack.path / "index.arrow"
+    size = path.stat().st_size
+    for position in [*range(0, 900, 7), *range(size - 900, size, 7)]:
+        flip(path, position)
+        with pytest.raises(ps.PackError):
+            ps.open(pack.path).verify()
+        flip(path, position)
 
 
 def test_a_shard_cut_short_is_an_error_and_no_crash(pack: ps.Pack) -> None:

@@ -8,6 +8,7 @@ import select
 import signal
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -166,3 +167,26 @@ def test_a_part_is_resumed_in_its_middle(tmp_path: Path, codec: str) -> None:
         ps.pack(Torn(50, 200), tmp_path / "one.pack", **options)
     ps.pack(Reels(50, 200, size=size), tmp_path / "one.pack", resume=True, **options)
     assert folder_bytes(tmp_path / "one.pack") == folder_bytes(tmp_path / "whole.pack")
+
+
+def test_a_part_that_cannot_be_read_to_its_end_is_left_out_from_there_when_asked(tmp_path: Path) -> None:
+    class Torn(Reels):
+        """The second of three reels breaks off."""
+
+        def __init__(self) -> None:
+            super().__init__(20, 50, 20)
+            stream = self.parts[1].stream
+
+            def breaking(start: int = 0) -> Iterator[ps.Raw]:
+                yield from (raw for raw in stream(start) if raw.index < 30)
+                raise ps.DataError([ps.Problem("reelx", None, "it breaks off", "Mend it", unreadable=True)])
+
+            self.parts[1].stream = breaking  # type: ignore[method-assign]
+
+    for codec in ("png", "h264"):
+        path = tmp_path / f"{codec}.pack"
+        with pytest.raises(ps.DataError, match="it breaks off"):
+            ps.pack(Torn(), path, codec=codec)
+        pack = ps.pack(Torn(), path, codec=codec, on_bad_sample="skip", overwrite=True)
+        assert len(pack) == 70 and pack[69]["key"] == "reelxx#19"
+        assert pack.manifest.skipped == ({"sample": "reelx", "reason": "it breaks off"},)

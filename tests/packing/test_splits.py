@@ -124,3 +124,14 @@ def test_an_unknown_split_names_the_nearest(tmp_path: Path) -> None:
     pack = ps.pack(Pictures(20), tmp_path / "one.pack")
     with pytest.raises(ps.RecipeError, match="there are train, val. Did you mean 'train'"):
         pack.split("trian")
+
+
+def test_a_column_of_another_name_holds_the_split(tmp_path: Path) -> None:
+    for number in range(6):
+        (tmp_path / f"{number}.png").write_bytes(Pictures().read(number).data)
+    rows = [f"{number}.png,{'a' if number % 2 else 'b'},{'test' if number < 2 else 'train'}" for number in range(6)]
+    (tmp_path / "table.csv").write_text("\n".join(["path,label,fold", *rows]) + "\n")
+    source = ps.Images(tmp_path / "table.csv", split_from="fold")
+    assert ps.pack(source, tmp_path / "one.pack").splits == {"train": 4, "test": 2}
+    with pytest.raises(ps.DataError, match="no column 'folds'.*Did you mean 'fold'"):
+        ps.Images(tmp_path / "table.csv", split_from="folds")

@@ -12,6 +12,7 @@ import pytest
 import penstock as ps
 from made_sources import EveryKind, Pictures, Reels, folder_bytes, same_sample
 from penstock.codecs.headers import read_header
+from penstock.codecs.images import encode_image
 from penstock.packing.locking import writer_lock
 
 
@@ -71,7 +72,7 @@ def test_raw_rows_are_one_view_of_mapped_memory(tmp_path: Path) -> None:
 
 
 def test_raw_refuses_images_of_different_sizes_and_names_the_remedy(tmp_path: Path) -> None:
-    with pytest.raises(ps.PackError, match="--size WIDTHxHEIGHT"):
+    with pytest.raises(ps.RecipeError, match="--size WIDTHxHEIGHT"):
         ps.pack(EveryKind(5), tmp_path / "raw.pack", codec="raw")
 
 
@@ -160,9 +161,34 @@ def test_statistics_are_exact_and_pooled(tmp_path: Path) -> None:
     assert pack.statistics["of"] == "all images"
 
 
+def test_a_sample_at_half_size_is_weighted_by_the_pixels_of_its_images(tmp_path: Path) -> None:
+    class Sizes(Pictures):
+        """Few large dark pictures among many small bright ones: a mean over images would be far off."""
+
+        def read(self, index: int) -> ps.Raw:
+            side, shade = (512, 40) if index % 2 else (64, 200)
+            return ps.Raw(index, encode_image(np.full((side, side, 3), shade, np.uint8), "jpeg"))
+
+    pack = ps.pack(Sizes(600, "jpeg"), tmp_path / "one.pack")
+    whole = ps.pack(Sizes(600, "jpeg"), tmp_path / "whole.pack", validate=True)
+    assert pack.statistics["images"] == 500
+    assert np.allclose(pack.statistics["mean"], whole.statistics["mean"], atol=1.0)
+    assert np.allclose(whole.statistics["mean"], (40 * 512**2 + 200 * 64**2) / (512**2 + 64**2), atol=0.01)
+
+
+def test_a_failure_before_the_first_shard_leaves_nothing_in_the_way(tmp_path: Path) -> None:
+    with pytest.raises(ps.HopError):
+        ps.pack(Pictures(20, broken=(7,)), tmp_path / "one.pack")
+    assert list(tmp_path.iterdir()) == []
+    assert len(ps.pack(Pictures(20), tmp_path / "one.pack", codec="jpeg")) == 20
+
+
 def test_statistics_of_kept_bytes_say_that_they_come_from_a_sample(tmp_path: Path) -> None:
     pack = ps.pack(Pictures(700), tmp_path / "many.pack")
-    assert pack.statistics["images"] == 500 and pack.statistics["of"] == "a seeded sample of images"
+    assert (
+        pack.statistics["images"] == 500
+        and pack.statistics["of"] == "a seeded sample of images, JPEGs at half their size"
+    )
     whole = ps.pack(Pictures(700), tmp_path / "whole.pack", validate=True)
     assert whole.statistics["images"] == 700
     assert np.allclose(pack.statistics["mean"], whole.statistics["mean"], atol=1.0)

@@ -87,10 +87,11 @@ def open_video(path: Path, *, parallel: bool) -> Opened:
         if path.stat().st_size == 0:
             raise UnreadableVideo("the file is empty")
         container = av.open(str(path))
-    except (av.error.FFmpegError, OSError) as error:
+    except (av.error.FFmpegError, OSError, UnicodeDecodeError) as error:
         raise UnreadableVideo(f"it cannot be opened as a video ({_reason(error)})") from error
     stream = container.streams.best("video")
-    if stream is None or not stream.width or not stream.height:
+    # A stream of a codec that FFmpeg does not know has no size at all.
+    if stream is None or not getattr(stream, "width", 0) or not getattr(stream, "height", 0):
         container.close()
         raise UnreadableVideo("it has no video stream" if stream is None else "its video stream has no frame size")
     stream.codec_context.thread_type = "AUTO" if parallel else "SLICE"

@@ -14,7 +14,7 @@ import xxhash
 from numpy.typing import NDArray
 
 from penstock.errors import PackError
-from penstock.packing.layout import INDEX_NAME
+from penstock.packing.layout import INDEX_NAME, UNREADABLE_ARROW
 from penstock.samples import Schema
 
 if TYPE_CHECKING:
@@ -152,9 +152,9 @@ def open_index(folder: Path, samples: int) -> Columns:
         with pa.memory_map(str(path)) as mapped:
             reader = pa.ipc.open_file(mapped)
             batch = reader.get_batch(0)
-    except (OSError, pa.ArrowInvalid) as error:
-        raise PackError(f"{path} cannot be read: {error}. Run `penstock verify`, and pack the data again.") from error
-    if len(batch) != samples:
-        raise PackError(f"{path} has {len(batch):,} rows and pack.json says {samples:,}. Pack the data again.")
-    # Not to_numpy, which imports pandas on its way.
-    return {name: np.frombuffer(batch.column(name).buffers()[1], dtype, len(batch)) for name, dtype in DTYPES.items()}
+        if len(batch) != samples:
+            raise ValueError(f"it has {len(batch):,} rows and pack.json says {samples:,}")
+        # Not to_numpy, which imports pandas on its way.
+        return {name: np.frombuffer(batch.column(name).buffers()[1], dtype, samples) for name, dtype in DTYPES.items()}
+    except (*UNREADABLE_ARROW, KeyError) as error:
+        raise PackError(f"{path} cannot be read: {error}. Copy it again, or pack the data again.") from error

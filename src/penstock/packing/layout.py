@@ -34,6 +34,10 @@ GOP_FRAMES = 12  # an 11-frame clip decodes 1.5 times the frames it needs; 250 f
 SAMPLE_COLUMNS = ("key", "group", "split", "origin", "height", "width", "checksum")
 
 
+# What pyarrow and numpy raise on damaged Arrow files, ArrowInvalid being a ValueError.
+UNREADABLE_ARROW = (OSError, ValueError, NotImplementedError, UnicodeDecodeError)
+
+
 def shard_name(number: int) -> str:
     return f"shard-{number:05d}.arrow"
 

@@ -25,7 +25,10 @@ def writer_lock(pack: Path) -> Iterator[None]:
 
 def _locked_descriptor(path: Path, pack: Path) -> int:
     while True:
-        descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
+        try:
+            descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
+        except PermissionError as error:
+            raise PackError(f"{path.parent} cannot be written to. Choose another place with -o.") from error
         if not _try_lock(descriptor):
             os.close(descriptor)
             raise PackError(f"another process is writing {pack}. Wait for it, or choose another name with -o.")

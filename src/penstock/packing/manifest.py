@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import xxhash
+
 from penstock.errors import PackError
 from penstock.packing.layout import FORMAT_VERSION, MANIFEST_NAME
 from penstock.samples import Field, Schema
@@ -60,8 +62,9 @@ class Manifest:
         }
 
     def write(self, folder: Path) -> None:
-        text = json.dumps(self.as_dict(), indent=1, ensure_ascii=False) + "\n"
-        (folder / MANIFEST_NAME).write_text(text, encoding="utf-8")
+        values = self.as_dict()
+        values["checksum"] = _checksum(values)
+        (folder / MANIFEST_NAME).write_text(_as_text(values), encoding="utf-8")
 
 
 def read_manifest(folder: Path) -> Manifest:
@@ -76,10 +79,22 @@ def read_manifest(folder: Path) -> Manifest:
             f"{folder} has pack format {version}, and this version of Penstock reads up to {FORMAT_VERSION}. "
             "Run: pip install --upgrade penstock"
         )
+    if values.get("checksum") != _checksum(values):
+        raise PackError(f"{path} was changed or is damaged: its checksum does not match. Pack the data again.")
     try:
         return _from_dict(values)
     except (KeyError, TypeError) as error:
         raise PackError(f"{path} is damaged: {error!r} is missing or of another kind. Pack the data again.") from error
+
+
+def _as_text(values: dict[str, Any]) -> str:
+    return json.dumps(values, indent=1, ensure_ascii=False) + "\n"
+
+
+def _checksum(values: dict[str, Any]) -> str:
+    """Of everything in the manifest but the checksum itself."""
+    content = {name: value for name, value in values.items() if name != "checksum"}
+    return xxhash.xxh3_64_hexdigest(_as_text(content).encode("utf-8", "surrogatepass"))
 
 
 def _load(folder: Path, path: Path) -> dict[str, Any]:

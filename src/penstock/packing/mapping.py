@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from penstock.errors import PackError
 from penstock.packing.columns import ColumnView, batch_views
+from penstock.packing.layout import UNREADABLE_ARROW
 from penstock.packing.manifest import ShardEntry
 
 if TYPE_CHECKING:
@@ -45,7 +46,7 @@ class MappedShard:
         try:
             reader = pa.ipc.open_file(self._buffer)
             return [reader.get_batch(number) for number in range(reader.num_record_batches)]
-        except pa.ArrowInvalid as error:
+        except UNREADABLE_ARROW as error:
             raise PackError(f"{self.path} is damaged: {error}. Run `penstock verify {self.path.parent}`.") from error
 
     def row(self, row: int) -> tuple[dict[str, ColumnView], int]:

@@ -12,7 +12,7 @@ import xxhash
 from numpy.typing import NDArray
 
 from penstock.codecs.images import encode_image
-from penstock.errors import PackError
+from penstock.errors import PackError, RecipeError
 from penstock.packing.columns import RowChecksums, batch_views
 from penstock.packing.layout import BATCH_BYTES, BATCH_BYTES_LIMIT, shape_column
 from penstock.packing.preparing import Row
@@ -149,7 +149,7 @@ def _payloads(payloads: list[Any], kind: Any) -> Any:
     if pa.types.is_fixed_size_binary(kind):
         for payload in payloads:
             if len(payload) != kind.byte_width:
-                raise PackError(
+                raise RecipeError(
                     f"codec raw needs one size for all images; one has {len(payload):,} bytes of pixels and the first "
                     f"had {kind.byte_width:,}. Pass --size WIDTHxHEIGHT, or use another codec."
                 )

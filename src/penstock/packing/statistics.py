@@ -31,6 +31,10 @@ class ChannelSums:
             _added(self.squares, other.squares),
         )
 
+    def times(self, weight: int) -> ChannelSums:
+        """The same sums counted so many times, for an image that was seen at a fraction of its pixels."""
+        return ChannelSums(self.images, self.pixels * weight, _scaled(self.sums, weight), _scaled(self.squares, weight))
+
     def as_dict(self) -> dict[str, Any]:
         return {"images": self.images, "pixels": self.pixels, "sums": self.sums, "squares": self.squares}
 
@@ -69,6 +73,10 @@ def channel_sums(pixels: NDArray[np.uint8]) -> ChannelSums:
 def _whole(values: NDArray[np.float64]) -> tuple[int, int, int]:
     first, second, third = (int(value) for value in values)
     return first, second, third
+
+
+def _scaled(values: tuple[int, int, int], weight: int) -> tuple[int, int, int]:
+    return values[0] * weight, values[1] * weight, values[2] * weight
 
 
 def _added(left: tuple[int, int, int], right: tuple[int, int, int]) -> tuple[int, int, int]:

@@ -13,6 +13,7 @@ import numpy as np
 from penstock.errors import SHOWN_PROBLEMS, PackError
 from penstock.packing.columns import RowChecksums, batch_views
 from penstock.packing.index import open_index
+from penstock.packing.layout import UNREADABLE_ARROW
 from penstock.packing.manifest import Manifest, ShardEntry
 from penstock.packing.mapping import MappedShard
 from penstock.packing.shards import file_checksum
@@ -74,20 +75,20 @@ def _file_damages(folder: Path, manifest: Manifest, entry: ShardEntry) -> Iterat
 
 def _damaged_rows(folder: Path, entry: ShardEntry) -> Iterator[Damage]:
     """The rows whose own checksum does not match; when none, the damage lies between them."""
-    try:
-        batches = MappedShard(folder, entry).batches()
-    except PackError as error:
-        yield Damage(entry.file, None, f"its structure cannot be read ({error.__cause__})")
-        return
     row, found = 0, False
-    for batch in batches:
-        views = batch_views(batch)
-        checksum = RowChecksums(views)
-        for inner in range(len(batch)):
-            if checksum(inner) != int(views["checksum"].value(inner)):
-                found = True
-                yield Damage(entry.file, row + inner, f"checksum of {views['key'].value(inner)!r} does not match")
-        row += len(batch)
+    try:
+        for batch in MappedShard(folder, entry).batches():
+            views = batch_views(batch)
+            checksum = RowChecksums(views)
+            for inner in range(len(batch)):
+                if checksum(inner) != int(views["checksum"].value(inner)):
+                    found = True
+                    key = bytes(views["key"].content(inner)).decode("utf-8", "replace")
+                    yield Damage(entry.file, row + inner, f"checksum of {key!r} does not match")
+            row += len(batch)
+    except (*UNREADABLE_ARROW, PackError, KeyError) as error:
+        yield Damage(entry.file, None, f"its structure cannot be read ({error.__cause__ or error})")
+        return
     if not found:
         yield Damage(entry.file, None, "its checksum does not match; the damage lies outside the rows")
 

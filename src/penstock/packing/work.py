@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from penstock.errors import DataError
 from penstock.packing.layout import GOP_FRAMES
 from penstock.packing.options import PackOptions
 from penstock.packing.parallel import in_order, process_pool, run_in_process, thread_pool
@@ -72,11 +73,18 @@ def prepared_parts(parts: Sequence[Part], preparation: Preparation, start: Place
 
     def submit(run: _Run) -> Future[list[Any]]:
         sent.append(run)
+        if run.bad is not None:
+            left_out: Future[list[Any]] = Future()
+            left_out.set_result([run.bad])
+            return left_out
         return pool.submit(prepare_raws, parts[run.part], parts[run.part].key, preparation, run.raws)
 
     try:
-        for outcomes in in_order(submit, _runs(parts, start, options.codec == "h264"), _window(options)):
+        for outcomes in in_order(submit, _runs(parts, start, options), _window(options)):
             run = sent.pop(0)
+            if run.bad is not None:
+                yield Prepared(run.bad, run.part, 0, Place(run.part + 1, 0))
+                continue
             last = run.raws[-1].index + 1
             for number, outcome in enumerate(outcomes):
                 sample = run.raws[number].index if len(outcomes) == len(run.raws) else last - 1
@@ -114,24 +122,47 @@ class _Pace:
 
 
 class _Run(NamedTuple):
+    """Consecutive samples of a part, or what is left out of it."""
+
     part: int
     raws: list[Raw]
+    bad: BadSample | None = None
 
 
-def _runs(parts: Sequence[Part], start: Place, groups_of_pictures: bool) -> Iterator[_Run]:
-    """Consecutive samples of one part; exactly one group of pictures each where that is the codec."""
+def _runs(parts: Sequence[Part], start: Place, options: PackOptions) -> Iterator[_Run]:
+    """All parts from a place on; one that cannot be read to its end is left out from there when the user says so."""
     for number in range(start.part, len(parts)):
-        raws: list[Raw] = []
-        held = 0
-        for raw in parts[number].stream(start.sample if number == start.part else 0):
+        part = parts[number]
+        try:
+            stream = part.stream(start.sample if number == start.part else 0)
+            for raws in _taken(stream, options.codec == "h264"):
+                yield _Run(number, raws)
+        except DataError as error:
+            unreadable = all(problem.unreadable for problem in error.problems if not problem.warning)
+            if options.on_bad_sample != "skip" or not unreadable:
+                raise
+            reason = "; ".join(problem.what for problem in error.problems)
+            yield _Run(number, [], BadSample(part.key, reason))
+
+
+def _taken(stream: Iterator[Raw], groups_of_pictures: bool) -> Iterator[list[Raw]]:
+    """A stream in handy pieces; exactly one group of pictures each where that is the codec."""
+    raws: list[Raw] = []
+    held = 0
+    try:
+        for raw in stream:
             raws.append(raw)
             held += _held_bytes(raw.data)
             full = len(raws) == GOP_FRAMES if groups_of_pictures else held >= TASK_BYTES or len(raws) == TASK_SAMPLES
             if full:
-                yield _Run(number, raws)
+                yield raws
                 raws, held = [], 0
+    except DataError:
         if raws:
-            yield _Run(number, raws)
+            yield raws
+        raise
+    if raws:
+        yield raws
 
 
 def _held_bytes(data: Any) -> int:

@@ -58,9 +58,13 @@ def pack(
     with writer_lock(target), _clear_words(target), _every_damage(source):
         _check_target(target, resume, overwrite)
         writer = _PackWriter(source, target, chosen, resume)
-        with ProgressBar(writer.expected, progress) as bar:
-            writer.write_shards(bar)
-        writer.finish()
+        try:
+            with ProgressBar(writer.expected, progress) as bar:
+                writer.write_shards(bar)
+            writer.finish()
+        except BaseException:
+            writer.leave_nothing_useless()
+            raise
     return Pack(target)
 
 
@@ -71,10 +75,10 @@ def partial_folder(target: Path) -> Path:
 def _check_target(target: Path, resume: bool, overwrite: bool) -> None:
     if resume and overwrite:
         raise RecipeError("--resume goes on with a pack and --overwrite starts anew; give one of them.")
-    if target.exists() and not overwrite:
-        raise PackError(f"{target} exists already. Pass --overwrite to replace it, or choose another name with -o.")
     if target.exists() and not (target / layout.MANIFEST_NAME).exists():
         raise PackError(f"{target} exists and is not a pack; it is left alone. Choose another name with -o.")
+    if target.exists() and not overwrite:
+        raise PackError(f"{target} exists already. Pass --overwrite to replace it, or choose another name with -o.")
     if partial_folder(target).exists() and not (resume or overwrite):
         raise PackError(
             f"{partial_folder(target)} is an unfinished pack. Pass --resume to go on with it, "
@@ -127,9 +131,10 @@ class _PackWriter:
         self.source, self.target = source, target
         self.parts: tuple[Part, ...] | None = tuple(source.parts) if hasattr(source, "parts") else None
         self.options = self._resolved(options)
-        self.preparation = Preparation(source.schema, self.options, getattr(source, "default_codec", "png"))
-        self.splits = self._plan_splits()
         self.measures_all = self._measures_all()
+        default_codec = getattr(source, "default_codec", "png")
+        self.preparation = Preparation(source.schema, self.options, default_codec, not self.measures_all)
+        self.splits = self._plan_splits()
         self.journal = self._open_journal(resume)
         self.sums = ChannelSums()
         self.skipped: list[dict[str, str]] = []
@@ -145,7 +150,7 @@ class _PackWriter:
         """Options that need knowledge of the source."""
         if self.parts is not None and options.codec == AUTO:
             options = replace(options, codec=getattr(self.source, "default_codec", "png"))
-        if options.codec == "h264" and self.parts is None:
+        if options.codec == "h264" and (self.parts is None or "frame" not in self.source.schema):
             raise RecipeError("codec h264 is for videos, whose frames come in order; use jpeg, png, webp or raw here.")
         if self.parts is not None and options.executor == "process":
             raise RecipeError("executor process is for sources with random access; rasters and videos use threads.")
@@ -159,7 +164,8 @@ class _PackWriter:
     def _measures_all(self) -> bool:
         """Whether every image is decoded anyway, so that the statistics cover all of them."""
         keeps = getattr(self.source, "encoded_images", False) and self.options.codec == AUTO
-        return self.options.validate or self.options.changes_pixels or not keeps
+        must_decode = self.options.validate or self.options.changes_pixels or not keeps
+        return must_decode or len(self.source) <= SAMPLE_COUNT
 
     # Where work begins
 
@@ -242,7 +248,7 @@ class _PackWriter:
     def _sampled(self) -> NDArray[np.int64]:
         """The samples that are decoded for the statistics: all, or a seeded few hundred."""
         count = len(self.source)
-        if self.measures_all or count <= SAMPLE_COUNT:
+        if self.measures_all:
             return np.arange(count)
         draws = random_bits(self.options.seed, np.arange(4 * SAMPLE_COUNT)) % np.uint64(count)
         return np.sort(np.unique(draws)[:: max(1, len(np.unique(draws)) // SAMPLE_COUNT)][:SAMPLE_COUNT]).astype(
@@ -255,6 +261,11 @@ class _PackWriter:
         return layout.arrow_schema(self.source.schema, self.raw_bytes)
 
     # The end
+
+    def leave_nothing_useless(self) -> None:
+        """After a failure, keep what can be resumed; a folder without a finished shard would only be in the way."""
+        if not self.journal.finished:
+            shutil.rmtree(self.journal.folder, ignore_errors=True)
 
     def finish(self) -> None:
         """Write index and manifest, and give the folder its name."""
@@ -299,7 +310,7 @@ class _PackWriter:
 
     def _statistics(self, samples: int) -> dict[str, Any]:
         mean, std = self.sums.mean_and_std()
-        of = "all images" if self.sums.images == samples else "a seeded sample of images"
+        of = "all images" if self.measures_all else "a seeded sample of images, JPEGs at half their size"
         return {"mean": mean, "std": std, "images": self.sums.images, "of": of}
 
     def _made_from(self) -> dict[str, Any]:

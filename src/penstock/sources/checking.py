@@ -11,7 +11,7 @@ from typing import Any
 from penstock.errors import DataError, Problem
 from penstock.samples import Part, Source, Streamed, describe
 
-_REMEDY = "Replace the file, or leave it out"
+_REMEDY = "Replace or remove it, or pack with on_bad_sample=skip"
 # Samples that one task of a thread decodes: many enough to make the task cheap, few enough to share the work.
 _TASK_SAMPLES = 32
 

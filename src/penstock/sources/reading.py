@@ -17,8 +17,9 @@ ONLY_CLASS = "object"
 
 @dataclass(frozen=True)
 class ReadingOptions:
-    """`images` is a folder to look in; `files` are the images that exist; `group_column` a column of tables.
+    """`images` is a folder to look in; `files` are the images that exist.
 
+    `group_column` and `split_column` are columns of tables.
     `ignore_others` leaves out rows of images that are not among `files`, instead of reporting them.
     """
 
@@ -29,6 +30,7 @@ class ReadingOptions:
     clip_boxes: bool = False
     allow_outside: bool = False
     group_column: str | None = None
+    split_column: str | None = None
     ignore_others: bool = False
 
     def __post_init__(self) -> None:

@@ -184,6 +184,15 @@ def _plain_types(columns: dict[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
     return {name: values if values.dtype.kind in "iuf" else values.astype(object) for name, values in columns.items()}
 
 
+def role_column(table: Table, role: str, wanted: str | None) -> str | None:
+    """The column that the user named for a role, such as group, or the one that is called so."""
+    if wanted is None:
+        return table.find(role)
+    if wanted not in table.columns:
+        raise wrong_columns(table, (wanted,), f"there is no column {wanted!r} to take the {role} from")
+    return wanted
+
+
 def wrong_columns(table: Table, expected: tuple[str, ...], what: str) -> DataError:
     """The error for a table of another kind: which columns it has, which were expected, and what was probably meant."""
     found = [name for name in table.columns if name]

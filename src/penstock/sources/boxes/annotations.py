@@ -81,6 +81,7 @@ def read_annotations(
     clip_boxes: bool = False,
     allow_outside: bool = False,
     group_column: str | None = None,
+    split_column: str | None = None,
     ignore_others: bool = False,
 ) -> AnnotatedImages:
     """Read boxes of any format; problems of rows are in the result, only those of structure are raised.
@@ -93,6 +94,7 @@ def read_annotations(
     clip_boxes    cut what reaches over the border of its image, instead of reporting it
     allow_outside allow paths that leave the folder of the images
     group_column  the column of a table that holds the groups; `group` where it is called so
+    split_column  the column of a table that holds the splits; `split` where it is called so
     ignore_others leave out rows of images that are not among `files`, instead of reporting them
     """
     from penstock.sources.boxes.assembly import annotated_images
@@ -105,6 +107,7 @@ def read_annotations(
         clip_boxes=clip_boxes,
         allow_outside=allow_outside,
         group_column=group_column,
+        split_column=split_column,
         ignore_others=ignore_others,
     )
     return annotated_images(annotations, options)

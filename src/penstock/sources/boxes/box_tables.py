@@ -17,7 +17,7 @@ from penstock.errors import DataError, Problem, nearest, require
 from penstock.results import BOX_COLUMNS, box_frame
 from penstock.sources.boxes.rows import ImageName, Rows, make_rows
 from penstock.sources.reading import ReadingOptions
-from penstock.sources.tables import Table, read_table, wrong_columns
+from penstock.sources.tables import Table, read_table, role_column, wrong_columns
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -70,8 +70,8 @@ def _rows(table: Table, found: _Found, options: ReadingOptions) -> Rows:
         broken=broken,
         point=found.points,
         problems=[*table.problems, *found.problems, *problems, *_mixed_crs(table), *_torn_images(table, image)],
-        splits=_per_image(table, table.find("split"), image),
-        groups=_per_image(table, _group_column(table, options), image),
+        splits=_per_image(table, role_column(table, "split", options.split_column), image),
+        groups=_per_image(table, role_column(table, "group", options.group_column), image),
     )
 
 
@@ -212,15 +212,6 @@ def table_labels(table: Table, options: ReadingOptions) -> tuple[NDArray[np.int6
     texts[texts == ""] = None
     codes, names = pd.factorize(texts)
     return codes.astype(np.int64), [str(name) for name in names]
-
-
-def _group_column(table: Table, options: ReadingOptions) -> str | None:
-    wanted = options.group_column
-    if wanted is None:
-        return table.find("group")
-    if wanted not in table.columns:
-        raise wrong_columns(table, (wanted,), f"there is no column {wanted!r} to take groups from")
-    return wanted
 
 
 def _per_image(table: Table, column: str | None, image: NDArray[np.int64]) -> dict[int, str]:

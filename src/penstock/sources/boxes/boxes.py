@@ -30,6 +30,7 @@ class Boxes:
     point_buffer  half the side, in pixels, of the boxes that points become
     clip_boxes    cut what reaches over the border of its image, instead of reporting it
     group_from    a pattern such as '{site}_*', or a column of the table; else each image is its own group
+    split_from    the column of the table that names the split; else `split` where there is one
     allow_outside allow a table's paths to leave the folder of the images
 
     Boxes are continuous pixel coordinates of the upright image, x1 y1 x2 y2. Tables, VOC and WKT are kept as
@@ -52,6 +53,7 @@ class Boxes:
         point_buffer: float | None = None,
         clip_boxes: bool = False,
         group_from: str | None = None,
+        split_from: str | None = None,
         allow_outside: bool = False,
     ) -> None:
         self.annotated = read_annotations(
@@ -62,6 +64,7 @@ class Boxes:
             clip_boxes=clip_boxes,
             allow_outside=allow_outside,
             group_column=None if is_pattern(group_from) else group_from,
+            split_column=split_from,
         )
         files = [str(file) for file in self.annotated.files]
         self._groups, misfits = groups_of(self.annotated.names, files, self.annotated.groups, group_from)
@@ -74,6 +77,7 @@ class Boxes:
             point_buffer=point_buffer,
             clip_boxes=clip_boxes,
             group_from=group_from,
+            split_from=split_from,
         )
 
     @property

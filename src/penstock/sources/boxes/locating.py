@@ -142,7 +142,7 @@ class FileFinder:
             twins = self._by_stem.get(Path(name).stem)
             hint = f" Did you mean {twins[0].name!r}?" if twins else ""
             what = f"the image {name!r} is not among the {len(self.files):,} files that are read"
-            raise NotFound(what, f"Add the file, or remove the row.{hint}")
+            raise NotFound(what, f"Add the file, remove the row, or pass ignore_other_images.{hint}")
         return found[0]
 
 
@@ -210,7 +210,7 @@ def _raster_size(file: Path) -> tuple[int, int] | None:
 def unreadable(file: str, reason: str) -> Problem:
     """The problem of an image that cannot be read."""
     what = f"the image cannot be read: {reason}"
-    return Problem(file, None, what, "Replace the file, or leave it out", unreadable=True)
+    return Problem(file, None, what, "Replace or remove it, or pack with on_bad_sample=skip", unreadable=True)
 
 
 def no_images(place: str) -> DataError:

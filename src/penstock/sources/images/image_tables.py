@@ -11,7 +11,7 @@ from penstock.sources.boxes.locating import FolderFinder, NotFound
 from penstock.sources.boxes.rows import ImageName
 from penstock.sources.images.image_lists import ImageList, number_labels
 from penstock.sources.paths import PathLike
-from penstock.sources.tables import Table, read_table, wrong_columns
+from penstock.sources.tables import Table, read_table, role_column, wrong_columns
 
 
 def table_list(
@@ -20,6 +20,7 @@ def table_list(
     images: PathLike | None,
     classes: tuple[str, ...] | None,
     group_column: str | None,
+    split_column: str | None,
     allow_outside: bool,
 ) -> ImageList:
     """Images in the order of the table; each named image must exist, beside the table or under `images`."""
@@ -37,8 +38,8 @@ def table_list(
         keys=tuple(names[row].replace("\\", "/") for row in rows),
         labels=listed.labels,
         classes=listed.classes,
-        splits=_column(table, table.find("split"), rows),
-        groups=_column(table, _group_column(table, group_column), rows),
+        splits=_column(table, role_column(table, "split", split_column), rows),
+        groups=_column(table, role_column(table, "group", group_column), rows),
         problems=(*table.problems, *problems, *repeated, *listed.problems),
     )
 
@@ -91,12 +92,6 @@ def _labels(table: Table, rows: list[int], classes: tuple[str, ...] | None) -> I
         if not text
     ]
     return ImageList((), (), numbers, names, problems=tuple(problems))
-
-
-def _group_column(table: Table, wanted: str | None) -> str | None:
-    if wanted is not None and wanted not in table.columns:
-        raise wrong_columns(table, (wanted,), f"there is no column {wanted!r} to take groups from")
-    return wanted or table.find("group")
 
 
 def _column(table: Table, column: str | None, rows: list[int]) -> tuple[str, ...] | None:

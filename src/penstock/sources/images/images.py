@@ -34,6 +34,7 @@ class Images:
     labels           "auto" (sub-folders with images are classes), "folders", or "none"
     classes          names in their order, as a list, "A,B" or a file with one name per line; else they are sorted
     group_from       a pattern such as '{animal}_*', or a column of the table; else each image is its own group
+    split_from       the column of the table that names the split; else `split` where there is one
     allow_outside    allow a table's paths to leave the folder of the images
 
     Without labels the schema has no `label`. Files without the ending of an image are ignored; what an image is,
@@ -52,26 +53,39 @@ class Images:
         labels: str = "auto",
         classes: PathLike | Sequence[str] | None = None,
         group_from: str | None = None,
+        split_from: str | None = None,
         allow_outside: bool = False,
     ) -> None:
         one_of("labels", labels, LABELS)
         names = parse_classes(classes)
         root = os.fspath(path).rstrip("/") or "/"
         if Path(root).is_dir():
-            if images is not None or (group_from is not None and not is_pattern(group_from)):
-                raise RecipeError("images and a group column belong to a table of images; this is a folder.")
+            if images is not None or split_from is not None or (group_from is not None and not is_pattern(group_from)):
+                raise RecipeError(
+                    "images and columns for group or split belong to a table of images; this is a folder."
+                )
             listed = _list_folder(root, label_from_name, labels, names)
         elif Path(root).is_file():
             column = None if is_pattern(group_from) else group_from
             listed = table_list(
-                Path(root), images=images, classes=names, group_column=column, allow_outside=allow_outside
+                Path(root),
+                images=images,
+                classes=names,
+                group_column=column,
+                split_column=split_from,
+                allow_outside=allow_outside,
             )
         else:
             raise DataError([Problem(root, None, "no such file or folder", "Pass a folder of images, or a table")])
         groups, problems = groups_of(listed.keys, listed.files, listed.groups, group_from)
         self._list, self._groups = listed, groups
         self._given = provenance(
-            path=path, images=images, label_from_name=label_from_name, classes=classes, group_from=group_from
+            path=path,
+            images=images,
+            label_from_name=label_from_name,
+            classes=classes,
+            group_from=group_from,
+            split_from=split_from,
         )
         self._problems = (*listed.problems, *problems)
         fields = (Field("image", "image"), *((Field("label", "class"),) if listed.labels is not None else ()))

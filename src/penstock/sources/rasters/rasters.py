@@ -47,6 +47,7 @@ class Rasters:
     A box goes to every tile that keeps more than `min_kept` of its area; one that no tile keeps goes to the tile
     that holds most of it (`lost_boxes="assign"`), is left out ("drop") or becomes a problem ("error").
     `group_from` is a pattern for file names, or a column of the annotations; otherwise each raster is a group.
+    `split_from` is a column of the annotations that names the split of each raster.
     How pixels become RGB is said in the table of `penstock.sources.rasters.raster_pixels`.
     """
 
@@ -67,6 +68,7 @@ class Rasters:
         point_buffer: float | None = None,
         clip_boxes: bool = False,
         group_from: str | None = None,
+        split_from: str | None = None,
         ignore_other_images: bool = False,
     ) -> None:
         self.tile_options = TileOptions(tile_px, overlap, min_kept, lost_boxes, skip_nodata)
@@ -82,6 +84,7 @@ class Rasters:
             point_buffer=point_buffer,
             clip_boxes=clip_boxes,
             group_column=group_from if by_column else None,
+            split_column=split_from,
             ignore_others=ignore_other_images,
         )
         self._handles = Handles()
@@ -110,6 +113,8 @@ class Rasters:
             point_buffer=point_buffer,
             clip_boxes=clip_boxes,
             group_from=group_from,
+            split_from=split_from,
+            ignore_other_images=ignore_other_images,
         )
 
     def _made(

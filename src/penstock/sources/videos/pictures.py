@@ -62,4 +62,4 @@ def end_of(times: NDArray[np.float64]) -> float:
 
 
 def unreadable(file: str, reason: object, remedy: str = "Re-encode the video, or leave it out") -> DataError:
-    return DataError([Problem(file, None, str(reason), remedy)])
+    return DataError([Problem(file, None, str(reason), remedy, unreadable=True)])

@@ -25,12 +25,15 @@ class VideoPart:
 
     @property
     def expected(self) -> int:
-        return self.footage.expected()
+        try:
+            return self.footage.expected()
+        except DataError:  # streaming it says what is wrong
+            return 0
 
     @property
     def label_counts(self) -> dict[int, int]:
         """How many frames show each behaviour, as far as can be known without decoding."""
-        if self.labels is None:
+        if self.labels is None or not self.expected:
             return {}
         present = (self.labels.over(self.footage.expected_times()) == 1).sum(axis=0)
         return {number: int(count) for number, count in enumerate(present) if count}
