@@ -11,7 +11,7 @@ import penstock as ps
 from penstock.cli.options import PACK_OPTIONS, make_source, pack_options, source_options
 from penstock.errors import SHOWN_PROBLEMS
 from penstock.packing.options import make_options
-from penstock.packing.writer import partial_folder
+from penstock.packing.preconditions import partial_folder
 from penstock.reporting.packs import pack_facts, pack_text
 
 

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import errno
 import shutil
 from collections.abc import Iterator
 from concurrent.futures import Executor
-from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -15,7 +13,7 @@ import numpy as np
 import xxhash
 from numpy.typing import NDArray
 
-from penstock.errors import DataError, HopError, PackError, Problem, RecipeError
+from penstock.errors import PackError, RecipeError
 from penstock.packing import layout
 from penstock.packing.index import open_index, write_index
 from penstock.packing.journal import FinishedShard, Journal
@@ -23,6 +21,7 @@ from penstock.packing.locking import writer_lock
 from penstock.packing.manifest import Manifest, ShardEntry
 from penstock.packing.options import AUTO, PackOptions, make_options
 from penstock.packing.parallel import thread_pool
+from penstock.packing.preconditions import check_source, check_target, clear_words, every_damage, partial_folder
 from penstock.packing.preparing import BadSample, Preparation, Row, stamp_of
 from penstock.packing.progress import ProgressBar
 from penstock.packing.reader import Pack
@@ -31,7 +30,7 @@ from penstock.packing.splits import GAP
 from penstock.packing.splitting import SplitPlan, plan_part_splits, plan_splits
 from penstock.packing.statistics import SAMPLE_COUNT, ChannelSums
 from penstock.packing.work import Place, Prepared, prepared_parts, prepared_samples
-from penstock.samples import Part, Source, describe, raise_problems
+from penstock.samples import Part, Source, describe
 from penstock.seeds import random_bits
 
 
@@ -52,11 +51,11 @@ def pack(
     """
     chosen = make_options(options)
     target = Path(path)
-    _check_target(target, resume, overwrite)
-    _check_source(source, chosen)
+    check_target(target, resume, overwrite)
+    check_source(source, chosen)
     target.parent.mkdir(parents=True, exist_ok=True)
-    with writer_lock(target), _clear_words(target), _every_damage(source):
-        _check_target(target, resume, overwrite)
+    with writer_lock(target), clear_words(target), every_damage(source):
+        check_target(target, resume, overwrite)
         writer = _PackWriter(source, target, chosen, resume)
         try:
             with ProgressBar(writer.expected, progress) as bar:
@@ -66,62 +65,6 @@ def pack(
             writer.leave_nothing_useless()
             raise
     return Pack(target)
-
-
-def partial_folder(target: Path) -> Path:
-    return target.with_name(target.name + ".partial")
-
-
-def _check_target(target: Path, resume: bool, overwrite: bool) -> None:
-    if resume and overwrite:
-        raise RecipeError("--resume goes on with a pack and --overwrite starts anew; give one of them.")
-    if target.exists() and not (target / layout.MANIFEST_NAME).exists():
-        raise PackError(f"{target} exists and is not a pack; it is left alone. Choose another name with -o.")
-    if target.exists() and not overwrite:
-        raise PackError(f"{target} exists already. Pass --overwrite to replace it, or choose another name with -o.")
-    if partial_folder(target).exists() and not (resume or overwrite):
-        raise PackError(
-            f"{partial_folder(target)} is an unfinished pack. Pass --resume to go on with it, "
-            "or --overwrite to start anew."
-        )
-
-
-def _check_source(source: Source, options: PackOptions) -> None:
-    """Raise all known problems of a source before anything is written."""
-    problems: list[Problem] = list(source.problems()) if hasattr(source, "problems") else []
-    if getattr(source, "damage_is_known", False):
-        problems += source.damage()  # type: ignore[attr-defined]
-    if options.on_bad_sample == "skip":
-        problems = [problem for problem in problems if not problem.unreadable]
-    raise_problems(problems)
-
-
-@contextmanager
-def _every_damage(source: Source) -> Iterator[None]:
-    """When one image file turns out to be broken, look at the others too, so that all are named at once."""
-    try:
-        yield
-    except HopError as error:
-        if not getattr(source, "encoded_images", False) or not hasattr(source, "damage"):
-            raise
-        problems = source.damage()
-        if len(problems) < 2:
-            raise
-        raise DataError(problems) from error
-
-
-@contextmanager
-def _clear_words(target: Path) -> Iterator[None]:
-    """Say what a failing disk means for the user."""
-    try:
-        yield
-    except OSError as error:
-        if error.errno not in (errno.ENOSPC, errno.EDQUOT):
-            raise
-        raise PackError(
-            f"the disk is full: {target.parent} has no space left. Finished shards are kept in "
-            f"{partial_folder(target)}: free some space and run again with --resume."
-        ) from error
 
 
 class _PackWriter:
