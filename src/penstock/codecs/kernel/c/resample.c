@@ -1,0 +1,98 @@
+#include "resample.h"
+
+#include <string.h>
+
+#ifdef __SSE2__
+#include <emmintrin.h>
+#endif
+
+/* Fixed point: a level has 64 parts between the two passes, so that only the last step rounds visibly. */
+enum { STEP_SCALE = 2 * PENSTOCK_MIXED_SCALE, COLUMN_BITS = 14, LEVEL_BITS = 6 };
+
+void penstock_mix_two_rows(int16_t *restrict mixed, const uint8_t *restrict upper, const uint8_t *restrict lower,
+                           int16_t share, size_t values)
+{
+    for (size_t i = 0; i < values; i++) {
+        int16_t step = (int16_t)((lower[i] - upper[i]) * STEP_SCALE);
+        mixed[i] = (int16_t)(upper[i] * PENSTOCK_MIXED_SCALE + (((int32_t)step * share) >> 16));
+    }
+}
+
+void penstock_add_row(float *restrict sums, const uint8_t *restrict row, float weight, size_t values)
+{
+    for (size_t i = 0; i < values; i++)
+        sums[i] += weight * (float)row[i];
+}
+
+void penstock_finish_sums(int16_t *restrict mixed, const float *restrict sums, size_t values)
+{
+    for (size_t i = 0; i < values; i++)
+        mixed[i] = (int16_t)(sums[i] * PENSTOCK_MIXED_SCALE + 0.5f);
+}
+
+static int column_weight(int16_t share)
+{
+    return (share + 1) >> 1;
+}
+
+#ifdef __SSE2__
+static __m128i two_columns(const int16_t *left, int weight)
+{
+    __m128i first = _mm_loadl_epi64((const __m128i *)left);
+    __m128i second = _mm_loadl_epi64((const __m128i *)(left + 3));
+    __m128i weights = _mm_set1_epi32((int)((uint32_t)weight << 16 | (uint32_t)((1 << COLUMN_BITS) - weight)));
+    __m128i sums = _mm_madd_epi16(_mm_unpacklo_epi16(first, second), weights);
+    return _mm_srai_epi32(_mm_add_epi32(sums, _mm_set1_epi32(1 << (COLUMN_BITS + LEVEL_BITS - 1))),
+                          COLUMN_BITS + LEVEL_BITS);
+}
+
+static void mix_pixel(uint8_t *pixel, const int16_t *left, int weight)
+{
+    __m128i levels = two_columns(left, weight);
+    __m128i narrow = _mm_packs_epi32(levels, levels);
+    uint32_t bytes = (uint32_t)_mm_cvtsi128_si32(_mm_packus_epi16(narrow, narrow));
+    pixel[0] = (uint8_t)bytes;
+    pixel[1] = (uint8_t)(bytes >> 8);
+    pixel[2] = (uint8_t)(bytes >> 16);
+}
+#else
+static void mix_pixel(uint8_t *pixel, const int16_t *left, int weight)
+{
+    for (int channel = 0; channel < 3; channel++) {
+        int32_t sum = left[channel] * ((1 << COLUMN_BITS) - weight) + left[channel + 3] * weight;
+        pixel[channel] = (uint8_t)((sum + (1 << (COLUMN_BITS + LEVEL_BITS - 1))) >> (COLUMN_BITS + LEVEL_BITS));
+    }
+}
+#endif
+
+static uint8_t rounded(float sum)
+{
+    int level = (int)(sum * (1.0f / PENSTOCK_MIXED_SCALE) + 0.5f);
+    return (uint8_t)(level > 255 ? 255 : level);
+}
+
+static void reduce_pixel(uint8_t *pixel, const int16_t *left, const float *weights, int taps)
+{
+    float red = 0.0f, green = 0.0f, blue = 0.0f;
+    for (int tap = 0; tap < taps; tap++, left += 3) {
+        red += weights[tap] * left[0];
+        green += weights[tap] * left[1];
+        blue += weights[tap] * left[2];
+    }
+    pixel[0] = rounded(red);
+    pixel[1] = rounded(green);
+    pixel[2] = rounded(blue);
+}
+
+void penstock_mix_columns(uint8_t *restrict pixels, const int16_t *restrict mixed, const penstock_axis *axis)
+{
+    const penstock_tap *taps = axis->taps;
+    if (axis->reducing) {
+        for (int i = 0; i < axis->count; i++)
+            reduce_pixel(pixels + 3 * i, mixed + 3 * taps[i].first, axis->weights + (size_t)i * (size_t)axis->most_taps,
+                         taps[i].taps);
+        return;
+    }
+    for (int i = 0; i < axis->count; i++)
+        mix_pixel(pixels + 3 * i, mixed + 3 * taps[i].first, column_weight(taps[i].share));
+}

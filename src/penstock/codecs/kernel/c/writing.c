@@ -1,0 +1,45 @@
+#include "writing.h"
+
+enum { CHANNELS = PENSTOCK_CHANNELS };
+
+penstock_placement penstock_place(const penstock_target *target, penstock_turn turn, unsigned flips)
+{
+    int columns_reversed = turn.columns_reversed ^ !!(flips & PENSTOCK_FLIP_HORIZONTAL);
+    int rows_reversed = turn.rows_reversed ^ !!(flips & PENSTOCK_FLIP_VERTICAL);
+    ptrdiff_t across = target->table == NULL ? CHANNELS : 1;
+    ptrdiff_t down = across * target->width;
+    ptrdiff_t start = (columns_reversed ? across * (target->width - 1) : 0) +
+                      (rows_reversed ? down * (target->height - 1) : 0);
+    across = columns_reversed ? -across : across;
+    down = rows_reversed ? -down : down;
+    return turn.transposed ? (penstock_placement){start, across, down} : (penstock_placement){start, down, across};
+}
+
+static void write_levels(uint8_t *out, ptrdiff_t step, const uint8_t *pixels, int count)
+{
+    for (int i = 0; i < count; i++, pixels += CHANNELS) {
+        out[i * step] = pixels[0];
+        out[i * step + 1] = pixels[1];
+        out[i * step + 2] = pixels[2];
+    }
+}
+
+static void write_plane(float *out, ptrdiff_t step, const uint8_t *pixels, int count, const float *table)
+{
+    for (int i = 0; i < count; i++)
+        out[i * step] = table[pixels[i * CHANNELS]];
+}
+
+void penstock_write_row(const penstock_target *target, penstock_placement where, void *out, int row,
+                        const uint8_t *pixels, int count)
+{
+    ptrdiff_t start = where.start + row * where.row_step;
+    if (target->table == NULL) {
+        write_levels((uint8_t *)out + start, where.column_step, pixels, count);
+        return;
+    }
+    ptrdiff_t plane = (ptrdiff_t)target->width * target->height;
+    for (int channel = 0; channel < CHANNELS; channel++)
+        write_plane((float *)out + channel * plane + start, where.column_step, pixels + channel, count,
+                    target->table + channel * PENSTOCK_LEVELS);
+}

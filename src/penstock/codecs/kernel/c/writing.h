@@ -1,0 +1,19 @@
+/* Finished rows of the stored image into the upright output. */
+#ifndef PENSTOCK_WRITING_H
+#define PENSTOCK_WRITING_H
+
+#include "kernel.h"
+#include "orientation.h"
+
+/* Where in the output the rows and columns of the stored image go, in elements. */
+typedef struct {
+    ptrdiff_t start, row_step, column_step;
+} penstock_placement;
+
+penstock_placement penstock_place(const penstock_target *target, penstock_turn turn, unsigned flips);
+
+/* Write row number `row` of the stored axes, which has `count` pixels. */
+void penstock_write_row(const penstock_target *target, penstock_placement where, void *out, int row,
+                        const uint8_t *pixels, int count);
+
+#endif

@@ -1,0 +1,105 @@
+"""What every sample of a range becomes, and the checks of a range before anything is decoded."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, NamedTuple, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from penstock.errors import RecipeError, one_of
+
+Layout = Literal["hwc-uint8", "chw-float32"]
+Reduced = Literal["never", "when-twice"]
+Channels = tuple[float, float, float]
+
+MOST_SIDE = 16384  # as in c/kernel.h
+HORIZONTAL, VERTICAL = 1, 2  # bits of a flip
+
+
+class Failure(NamedTuple):
+    """A sample of a range that could not be made; its part of the output is undefined."""
+
+    position: int
+    reason: str
+
+
+@dataclass(frozen=True)
+class Target:
+    """The size and layout of a sample; `mean` and `std` are of levels 0…255 and belong to chw-float32."""
+
+    width: int
+    height: int
+    layout: Layout = "hwc-uint8"
+    mean: Channels | None = None
+    std: Channels | None = None
+
+    def __post_init__(self) -> None:
+        one_of("layout", self.layout, get_args(Layout))
+        if not (1 <= self.width <= MOST_SIDE and 1 <= self.height <= MOST_SIDE):
+            raise RecipeError(f"size {self.width}x{self.height} must be from 1x1 to {MOST_SIDE}x{MOST_SIDE}.")
+        if self.layout == "hwc-uint8" and (self.mean or self.std):
+            raise RecipeError("mean and std need layout='chw-float32': uint8 cannot hold normalised values.")
+        for name, values in (("mean", self.mean), ("std", self.std)):
+            if values is not None and not (len(values) == 3 and np.isfinite(values).all()):
+                raise RecipeError(f"{name}={values} must be three finite numbers.")
+        if self.std is not None and min(self.std) <= 0:
+            raise RecipeError(f"std={self.std} must be above zero.")
+
+    @property
+    def shape(self) -> tuple[int, int, int]:
+        """The shape of one sample."""
+        if self.layout == "hwc-uint8":
+            return self.height, self.width, 3
+        return 3, self.height, self.width
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        return np.dtype(np.uint8 if self.layout == "hwc-uint8" else np.float32)
+
+
+@functools.lru_cache(maxsize=16)
+def level_table(target: Target) -> NDArray[np.float32]:
+    """The float of each of 256 levels of each channel: (level − mean) / std, rounded once to float32."""
+    mean = np.asarray(target.mean or (0.0, 0.0, 0.0))
+    std = np.asarray(target.std or (1.0, 1.0, 1.0))
+    table: NDArray[np.float32] = ((np.arange(256.0) - mean[:, None]) / std[:, None]).astype(np.float32)
+    table.flags.writeable = False
+    return table
+
+
+def checked_crops(crops: NDArray[Any], count: int) -> NDArray[np.int32]:
+    """n×4 whole numbers as int32; what int32 cannot hold is outside every image and stays so."""
+    if crops.shape != (count, 4) or crops.dtype.kind not in "iu":
+        raise RecipeError(f"crops must be {count}×4 whole numbers and are {_described(crops)}.")
+    if crops.dtype != np.int32:
+        crops = np.clip(crops, -(2**31), 2**31 - 1)
+    return np.ascontiguousarray(crops, np.int32)
+
+
+def checked_flips(flips: NDArray[Any], count: int) -> NDArray[np.uint8]:
+    if flips.shape != (count,) or flips.dtype != np.uint8:
+        raise RecipeError(f"flips must be {count} of uint8 and are {_described(flips)}.")
+    return np.ascontiguousarray(flips)
+
+
+def check_out(out: NDArray[Any], target: Target, count: int) -> None:
+    """The output is written through a plain pointer, so nothing may be other than expected."""
+    if out.shape != (count, *target.shape) or out.dtype != target.dtype:
+        wanted = f"{count}×{'×'.join(map(str, target.shape))} {target.dtype}"
+        raise RecipeError(f"out must be {wanted} and is {_described(out)}.")
+    if not (out.flags.c_contiguous and out.flags.writeable and out.flags.aligned):
+        raise RecipeError("out must be writable, aligned and C-contiguous. Pass a slice of whole samples of a batch.")
+
+
+def check_sources(sources: Sequence[Any]) -> tuple[Any, ...]:
+    if isinstance(sources, (bytes, bytearray, memoryview, str)):
+        raise RecipeError("sources must be a sequence of encoded images. Pass [data] for one image.")
+    return tuple(sources)
+
+
+def _described(array: NDArray[Any]) -> str:
+    return f"{'×'.join(map(str, array.shape)) or 'one'} {array.dtype}"
