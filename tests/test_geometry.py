@@ -8,7 +8,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from penstock.errors import RecipeError
-from penstock.geometry import TileGrid, areas, as_boxes, boxes_on_tiles, parse_size, place_boxes, tile_starts, tiles
+from penstock.geometry import (
+    TileGrid,
+    Window,
+    areas,
+    as_boxes,
+    boxes_on_tiles,
+    parse_size,
+    place_boxes,
+    tile_starts,
+    tiles,
+)
 
 
 @st.composite
@@ -144,3 +154,22 @@ def test_sizes_are_width_by_height() -> None:
     for wrong in ("640", "axb", "0x5", "-1x5"):
         with pytest.raises(RecipeError):
             parse_size(wrong)
+
+
+@given(st.integers(20, 400), st.integers(20, 400), st.integers(10, 120), st.sampled_from([0.0, 0.05, 0.3, 0.6]))
+@settings(max_examples=150, deadline=None)
+def test_tiles_beyond_the_guard_share_no_pixel_with_those_before_the_cut(
+    width: int, height: int, tile_px: int, overlap: float
+) -> None:
+    grid = TileGrid.over(width, height, tile_px, overlap)
+    for cut in range(1, len(grid), max(1, len(grid) // 7)):
+        before = [grid.window(number) for number in range(cut)]
+        after = [grid.window(number) for number in range(cut + grid.guard(cut), len(grid))]
+        for first in before[-2 * len(grid.columns) :]:
+            assert not any(_share_a_pixel(first, second) for second in after)
+
+
+def _share_a_pixel(first: Window, second: Window) -> bool:
+    across = first.x < second.x + second.width and second.x < first.x + first.width
+    down = first.y < second.y + second.height and second.y < first.y + first.height
+    return across and down

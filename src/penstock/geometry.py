@@ -13,6 +13,9 @@ from penstock.errors import RecipeError
 
 Boxes = NDArray[np.float32]
 
+# The most that a JPEG can hold along a side.
+LARGEST_SIDE = 65500
+
 
 class Window(NamedTuple):
     """A rectangle of whole pixels."""
@@ -39,10 +42,6 @@ def clipped(boxes: Boxes, window: Window) -> Boxes:
     low = np.array([window.x, window.y] * 2, np.float32)
     high = np.array([window.x + window.width, window.y + window.height] * 2, np.float32)
     return np.clip(boxes, low, high)
-
-
-def translated(boxes: Boxes, dx: float, dy: float) -> Boxes:
-    return boxes + np.array([dx, dy, dx, dy], np.float32)
 
 
 def scaled(boxes: Boxes, x_factor: float, y_factor: float) -> Boxes:
@@ -95,11 +94,17 @@ class TileGrid:
     def __len__(self) -> int:
         return len(self.columns) * len(self.rows)
 
-    def guard(self) -> int:
-        """How many tiles in order must lie between two so that they never share a pixel."""
+    def guard(self, number: int) -> int:
+        """How many tiles from this one on may share a pixel with one of those before it."""
+        row = max(0, number - 1) // len(self.columns)
         starts = np.array(self.rows)
-        sharing = [int((starts[row + 1 :] < start + self.tile_height).sum()) for row, start in enumerate(self.rows)]
-        return len(self.columns) * (1 + max(sharing))
+        sharing = int((starts[row + 1 :] < starts[row] + self.tile_height).sum())
+        # A row may be divided when its tiles share nothing with one another, nor with the rows beside it.
+        alone = row == 0 or starts[row] >= starts[row - 1] + self.tile_height
+        apart = bool((np.diff(self.columns) >= self.tile_width).all())
+        if alone and apart and not sharing:
+            return 0
+        return max(0, len(self.columns) * (row + 1 + sharing) - number)
 
     def window(self, number: int) -> Window:
         row, column = divmod(number, len(self.columns))
@@ -201,6 +206,6 @@ def parse_size(text: str | tuple[int, int]) -> tuple[int, int]:
         if len(pieces) != 2 or not all(piece.strip().isdecimal() for piece in pieces):
             raise RecipeError(f"size {text!r} is not WIDTHxHEIGHT, such as 224x224.")
         width, height = (int(piece) for piece in pieces)
-    if width < 1 or height < 1:
-        raise RecipeError(f"size {width}x{height} must be at least 1x1.")
+    if not (1 <= width <= LARGEST_SIDE and 1 <= height <= LARGEST_SIDE):
+        raise RecipeError(f"size {width}x{height} must lie between 1x1 and {LARGEST_SIDE}x{LARGEST_SIDE}.")
     return int(width), int(height)

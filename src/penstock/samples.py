@@ -57,7 +57,9 @@ class Field:
             raise RecipeError(f"a field cannot be called {self.name!r}: that name says where a sample comes from.")
         if self.kind == "array" and (not self.dtype or self.shape is None):
             raise RecipeError(f"field {self.name!r}: an array needs dtype and shape (None for a free dimension).")
-        if self.dtype and np.dtype(self.dtype).kind not in "biuf":
+        if self.shape is not None and 0 in self.shape:
+            raise RecipeError(f"field {self.name!r}: shape {self.shape} holds nothing; leave the field out.")
+        if self.dtype and (np.dtype(self.dtype).kind not in "biuf" or np.dtype(self.dtype).itemsize > 8):
             raise RecipeError(f"field {self.name!r}: dtype {self.dtype!r} is not a number type that a pack can store.")
 
 
@@ -82,6 +84,11 @@ class Schema:
     def image(self) -> Field | None:
         """The field that a pack stores as its payload: the first image, if there is one."""
         return next((field for field in self.fields if field.kind == "image"), None)
+
+    @property
+    def label(self) -> Field | None:
+        """The field that says what a whole sample is: the first class, if there is one."""
+        return next((field for field in self.fields if field.kind == "class"), None)
 
 
 class Raw(NamedTuple):
@@ -182,6 +189,9 @@ class Subset:
     def __init__(self, source: Source, indices: NDArray[np.integer] | Sequence[int]) -> None:
         self.source = source
         self.indices = np.asarray(indices, dtype=np.int64)
+        self.encoded_images: bool = getattr(source, "encoded_images", False)
+        self.default_codec: str = getattr(source, "default_codec", "png")
+        self.tells_origins = hasattr(source, "origin")
 
     @property
     def schema(self) -> Schema:
@@ -207,8 +217,28 @@ class Subset:
         return annotations_of(self.source, int(self.indices[index]))
 
     def column(self, name: str) -> NDArray[Any]:
-        whole: NDArray[Any] = self.source.column(name)  # type: ignore[attr-defined]
-        return whole[self.indices]
+        return column_of(self.source, name)[self.indices]
+
+    def origin(self, index: int) -> Origin:
+        return origin_of_sample(self.source, int(self.indices[index]))
+
+
+def column_of(source: Source, name: str) -> NDArray[Any]:
+    """A stored value for every sample; KeyError where the source has no such column."""
+    column = getattr(source, "column", None)
+    if column is None:
+        raise KeyError(f"{type(source).__name__} has no columns.")
+    values: NDArray[Any] = np.asarray(column(name))
+    return values
+
+
+def origin_of_sample(source: Source, index: int) -> Origin:
+    """Where a sample comes from; a source that cannot tell gives an origin that never changes."""
+    origin = getattr(source, "origin", None)
+    if origin is None:
+        return Origin(type(source).__name__, index, 0)
+    found: Origin = origin(index)
+    return found
 
 
 def annotations_of(source: Source, index: int) -> Sample:
@@ -232,6 +262,9 @@ class Concat:
         classes = tuple(dict.fromkeys(name for source in self.sources for name in source.schema.classes))
         self._numbers = [_class_numbers(source.schema.classes, classes) for source in self.sources]
         self.schema = replace(_common_fields(self.sources), classes=classes)
+        self.encoded_images = all(getattr(source, "encoded_images", False) for source in self.sources)
+        self.default_codec: str = getattr(self.sources[0], "default_codec", "png")
+        self.tells_origins = all(hasattr(source, "origin") for source in self.sources)
 
     @property
     def classes(self) -> tuple[str, ...]:
@@ -249,18 +282,22 @@ class Concat:
 
     def read(self, index: int) -> Raw:
         which, inner = self._locate(index)
-        return Raw(index, self.sources[which].read(inner))
+        return Raw(index, self.sources[which].read(inner).data)
 
     def decode(self, raw: Raw) -> Sample:
-        which, _ = self._locate(raw.index)
-        return self._renumbered(self.sources[which].decode(raw.data), which)
+        which, inner = self._locate(raw.index)
+        return self._renumbered(self.sources[which].decode(Raw(inner, raw.data)), which)
+
+    def origin(self, index: int) -> Origin:
+        which, inner = self._locate(index)
+        return origin_of_sample(self.sources[which], inner)
 
     def annotations(self, index: int) -> Sample:
         which, inner = self._locate(index)
         return self._renumbered(annotations_of(self.sources[which], inner), which)
 
     def column(self, name: str) -> NDArray[Any]:
-        columns = [source.column(name) for source in self.sources]  # type: ignore[attr-defined]
+        columns = [column_of(source, name) for source in self.sources]
         if name in self.schema and self.schema[name].kind == "class":
             columns = [_renumber(column, numbers) for column, numbers in zip(columns, self._numbers, strict=True)]
         return np.concatenate(columns)

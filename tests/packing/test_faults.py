@@ -154,13 +154,13 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
 
 def test_a_full_disk_is_an_error_and_work_goes_on_once_there_is_space(small_disk: Path, tmp_path: Path) -> None:
     options = {"shard_mb": 1, "size": "96x96", "codec": "png"}
-    (small_disk / "ballast").write_bytes(bytes(2 << 20))
+    (small_disk / "ballast").write_bytes(bytes(1_200_000))
     with pytest.raises(ps.PackError, match=r"the disk is full.*--resume"):
-        ps.pack(Pictures(90), small_disk / "one.pack", **options)
+        ps.pack(Pictures(120), small_disk / "one.pack", **options)
     assert not (small_disk / "one.pack").exists()
     (small_disk / "ballast").unlink()
-    ps.pack(Pictures(90), small_disk / "one.pack", resume=True, **options).verify()
-    ps.pack(Pictures(90), tmp_path / "reference.pack", **options)
+    ps.pack(Pictures(120), small_disk / "one.pack", resume=True, **options).verify()
+    ps.pack(Pictures(120), tmp_path / "reference.pack", **options)
     assert folder_bytes(small_disk / "one.pack") == folder_bytes(tmp_path / "reference.pack")
 
 

@@ -85,7 +85,7 @@ def test_one_video_is_split_in_time_with_a_gap(tmp_path: Path) -> None:
     changes = [name for name, before in zip(splits, ["", *splits], strict=False) if name != before]
     assert changes == ["train", GAP, "val"]
     assert pack.splits[GAP] == 24 and pack.splits["train"] + pack.splits["val"] == 276
-    assert "in its own order" in pack.manifest.notes["split"]
+    assert "cut in its own order" in pack.manifest.notes["split"]
 
 
 def test_a_video_too_short_to_divide_stays_whole_and_says_so(tmp_path: Path) -> None:
@@ -97,11 +97,12 @@ def test_a_video_too_short_to_divide_stays_whole_and_says_so(tmp_path: Path) -> 
 @given(st.integers(1, 5000), st.integers(0, 60))
 @settings(max_examples=100, deadline=None)
 def test_blocks_leave_the_guard_between_them(expected: int, guard: int) -> None:
-    blocks = cut_in_order(expected, FRACTIONS, guard)
+    blocks = cut_in_order(expected, FRACTIONS, lambda position: guard)
     if blocks is None:
         return
     codes = [blocks.code(position) for position in range(expected + 5)]
     assert codes.count(-1) == guard
+    assert abs(codes.count(0) - 0.8 * (expected - guard)) <= 1
     assert sorted(set(codes) - {-1}) == [0, 1]
     assert codes == [0] * codes.count(0) + [-1] * guard + [1] * codes.count(1)
 

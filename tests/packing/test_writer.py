@@ -205,7 +205,8 @@ def test_statistics_of_kept_bytes_say_that_they_come_from_a_sample(tmp_path: Pat
         ({"split": "train=0.8,val=0.3"}, "add up to 1.1"),
         ({"split": "train=most"}, "not NAME=FRACTION"),
         ({"codec": "h264"}, "h264 is for videos"),
-        ({"resume": True, "overwrite": True}, "give one of them"),
+        ({"size": "100000x100000"}, "between 1x1 and 65500x65500"),
+        ({"split": 3}, "must be a text"),
     ],
 )
 def test_wrong_options_say_what_is_legal(tmp_path: Path, options: dict[str, object], message: str) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import click
@@ -11,7 +10,7 @@ import penstock as ps
 from penstock.cli.options import PACK_OPTIONS, make_source, pack_options, source_options
 from penstock.errors import SHOWN_PROBLEMS
 from penstock.packing.options import make_options
-from penstock.packing.preconditions import partial_folder
+from penstock.packing.places import Places
 from penstock.reporting.packs import pack_facts, pack_text
 
 
@@ -59,7 +58,7 @@ def _packed(source: Any, running: dict[str, Any], chosen: dict[str, Any]) -> ps.
     try:
         return ps.pack(source, output, progress=False if quiet else None, **running, **chosen)
     except KeyboardInterrupt:
-        if partial_folder(Path(output)).exists():
+        if Places(output).workshop.exists():
             click.echo("\nFinished shards are kept: run the same command with --resume to go on.", err=True)
         raise
 

@@ -5,6 +5,7 @@ It is derived from the shards alone, and could be made from them again.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -62,7 +63,13 @@ def write_index(folder: Path, shard_files: Sequence[str], samples: int, schema: 
 def _scratch_column(path: Path, dtype: np.dtype[Any], samples: int) -> NDArray[Any]:
     if samples == 0:
         return np.zeros(0, dtype)
-    return np.memmap(path, dtype, "w+", shape=(samples,))
+    # Space is taken first: writing to a mapped page that the disk has no room for would end the process.
+    with path.open("wb") as file:
+        if hasattr(os, "posix_fallocate"):
+            os.posix_fallocate(file.fileno(), 0, samples * dtype.itemsize)
+        else:
+            file.write(bytes(samples * dtype.itemsize))
+    return np.memmap(path, dtype, "r+", shape=(samples,))
 
 
 def shard_index(path: Path, number: int, schema: Schema, splits: Sequence[str]) -> Iterator[Columns]:
@@ -105,7 +112,7 @@ def group_bits(name: str) -> int:
 
 
 def _labels(batch: pa.RecordBatch, schema: Schema) -> NDArray[Any]:
-    field = next((field for field in schema.fields if field.kind == "class"), None)
+    field = schema.label
     return np.full(len(batch), -1, np.int64) if field is None else batch.column(field.name).to_numpy()
 
 

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict, dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -20,8 +19,9 @@ from numpy.typing import NDArray
 from penstock.errors import PackError
 from penstock.packing.layout import shard_name
 from penstock.packing.manifest import ShardEntry
+from penstock.packing.places import PLAN_NAME, Places
+from penstock.packing.shards import file_checksum
 
-PLAN_NAME = "plan.json"
 JOURNAL_NAME = "journal.jsonl"
 
 
@@ -38,63 +38,66 @@ class FinishedShard:
 
 
 class Journal:
-    """The record beside the shards of a pack that is being written."""
+    """The record of a pack that is being written."""
 
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
+    def __init__(self, places: Places) -> None:
+        self.places = places
         self.finished: list[FinishedShard] = []
 
     def begin(self, plan: dict[str, Any]) -> None:
-        (self.folder / PLAN_NAME).write_text(json.dumps(plan, indent=1), encoding="utf-8")
+        """Start anew."""
+        self.places.begin()
+        (self.places.workshop / PLAN_NAME).write_text(json.dumps(plan, indent=1), encoding="utf-8")
 
     def go_on(self, plan: dict[str, Any]) -> None:
-        """Read what is finished; raise when it was begun from other data or with other options."""
+        """Take over what is finished; raise when it was begun from other data or with other options."""
         try:
-            begun = json.loads((self.folder / PLAN_NAME).read_text(encoding="utf-8"))
-        except (OSError, json.JSONDecodeError):
-            self.begin(plan)
+            begun = json.loads((self.places.workshop / PLAN_NAME).read_text(encoding="utf-8"))
+        except (FileNotFoundError, json.JSONDecodeError):
+            self.begin(plan)  # killed before the plan was written: nothing is finished
             return
         difference = _difference(begun, json.loads(json.dumps(plan)))
         if difference:
             raise PackError(
-                f"cannot resume {self.folder}: {difference}. Use the same data and options, "
+                f"cannot resume {self.places.workshop}: {difference}. Use the same data and options, "
                 "or pass --overwrite instead of --resume to start anew."
             )
-        self.finished = list(self._whole_lines())
+        found = self._whole_shards()
+        # Written anew, because a line that a killed writer began would swallow the next one.
+        (self.places.workshop / JOURNAL_NAME).write_text("".join(map(_line, found)), encoding="utf-8")
+        self.finished = found
 
-    def _whole_lines(self) -> list[FinishedShard]:
-        path = self.folder / JOURNAL_NAME
-        if not path.exists():
-            return []
-        finished = []
-        for line in path.read_text(encoding="utf-8").splitlines():
+    def _whole_shards(self) -> list[FinishedShard]:
+        """The shards up to the first that is not whole: what comes after it must be made again."""
+        path = self.places.workshop / JOURNAL_NAME
+        found: list[FinishedShard] = []
+        for line in path.read_text(encoding="utf-8").splitlines() if path.exists() else ():
             try:
                 values = json.loads(line)
-            except json.JSONDecodeError:
-                break  # the writer was killed while it wrote this line; that shard is made again
-            values["entry"] = ShardEntry(**values["entry"])
-            finished.append(FinishedShard(**values))
-        return [shard for shard in finished if self._is_whole(shard)]
+                shard = FinishedShard(**{**values, "entry": ShardEntry(**values["entry"])})
+            except (json.JSONDecodeError, KeyError, TypeError):
+                break
+            if not self._is_whole(shard, len(found)):
+                break
+            found.append(shard)
+        return found
 
-    def _is_whole(self, shard: FinishedShard) -> bool:
-        path = self.folder / shard.entry.file
-        return path.exists() and path.stat().st_size == shard.entry.bytes
+    def _is_whole(self, shard: FinishedShard, number: int) -> bool:
+        path, stamps = self.places.pack / shard.entry.file, self.places.workshop / stamps_name(number)
+        return path.exists() and stamps.exists() and file_checksum(path) == shard.entry.checksum
 
     def add(self, shard: FinishedShard, stamps: NDArray[np.uint64]) -> None:
-        (self.folder / stamps_name(len(self.finished))).write_bytes(stamps.tobytes())
-        with (self.folder / JOURNAL_NAME).open("a", encoding="utf-8") as file:
-            file.write(json.dumps(asdict(shard)) + "\n")
+        (self.places.workshop / stamps_name(len(self.finished))).write_bytes(stamps.tobytes())
+        with (self.places.workshop / JOURNAL_NAME).open("a", encoding="utf-8") as file:
+            file.write(_line(shard))
         self.finished.append(shard)
 
     def stamps(self, number: int) -> NDArray[np.uint64]:
-        return np.fromfile(self.folder / stamps_name(number), np.uint64)
+        return np.fromfile(self.places.workshop / stamps_name(number), np.uint64)
 
-    def clear(self) -> None:
-        """Remove everything that is not part of the finished pack."""
-        (self.folder / PLAN_NAME).unlink(missing_ok=True)
-        (self.folder / JOURNAL_NAME).unlink(missing_ok=True)
-        for number in range(len(self.finished)):
-            (self.folder / stamps_name(number)).unlink(missing_ok=True)
+
+def _line(shard: FinishedShard) -> str:
+    return json.dumps(asdict(shard)) + "\n"
 
 
 def stamps_name(number: int) -> str:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from penstock.errors import PackError
+from penstock.errors import RecipeError
 from penstock.samples import Field, Schema
 
 if TYPE_CHECKING:
@@ -30,9 +30,6 @@ BATCH_BYTES_LIMIT = 16 << 20
 
 GOP_FRAMES = 12  # an 11-frame clip decodes 1.5 times the frames it needs; 250 frames would be 12 times
 
-# Columns of every shard beside the fields of the schema; `checksum` covers all the others of its row.
-SAMPLE_COLUMNS = ("key", "group", "split", "origin", "height", "width", "checksum")
-
 
 # What pyarrow and numpy raise on damaged Arrow files, ArrowInvalid being a ValueError.
 UNREADABLE_ARROW = (OSError, ValueError, NotImplementedError, UnicodeDecodeError)
@@ -42,10 +39,11 @@ def shard_name(number: int) -> str:
     return f"shard-{number:05d}.arrow"
 
 
-def arrow_schema(schema: Schema, raw_bytes: int = 0) -> pa.Schema:
-    """The columns of a shard. With `raw_bytes` the image column has rows of that fixed size."""
+def arrow_schema(schema: Schema, raw_size: tuple[int, int] | None = None) -> pa.Schema:
+    """The columns of a shard. With `raw_size` (width, height) the image column holds pixels of that size."""
     import pyarrow as pa
 
+    raw_bytes = raw_size[0] * raw_size[1] * 3 if raw_size else 0
     columns = [pa.field(name, pa.string(), nullable=False) for name in ("key", "group", "split", "origin")]
     columns += [pa.field(name, pa.int32(), nullable=False) for name in ("height", "width")]
     columns.append(pa.field("checksum", pa.uint64(), nullable=False))
@@ -54,7 +52,7 @@ def arrow_schema(schema: Schema, raw_bytes: int = 0) -> pa.Schema:
     taken = [column.name for column in columns]
     doubled = sorted({name for name in taken if taken.count(name) > 1})
     if doubled:
-        raise PackError(f"field {doubled[0]!r} has the name of a column that every pack has; rename the field.")
+        raise RecipeError(f"field {doubled[0]!r} has the name of a column that every pack has; rename the field.")
     return pa.schema(columns)
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from penstock.codecs.images import DEFAULT_QUALITY
 from penstock.errors import RecipeError, nearest, one_of
-from penstock.geometry import parse_size
+from penstock.geometry import LARGEST_SIDE, parse_size
 
 AUTO = "auto"
 CODECS = (AUTO, "jpeg", "png", "webp", "raw", "h264")
@@ -57,6 +57,8 @@ class PackOptions:
         _between("quality", self.quality, 1, 100)
         _between("shard_mb", self.shard_mb, 1, 2048)
         self._check_sizes()
+        if not isinstance(self.split, str):
+            raise RecipeError(f"split={self.split!r} must be a text, such as train=0.8,val=0.2.")
         parse_split(self.split)
         if self.workers != AUTO:
             _between("workers", self.workers, 1, 1024)
@@ -67,7 +69,7 @@ class PackOptions:
             raise RecipeError(f"{' and '.join(chosen)} exclude each other; give one of them.")
         for name in ("longest_side", "shortest_side"):
             if getattr(self, name) is not None:
-                _between(name, getattr(self, name), 1, 65500)
+                _between(name, getattr(self, name), 1, LARGEST_SIDE)
         if self.size is not None:
             parse_size(self.size)
 

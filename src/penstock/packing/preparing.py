@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -13,8 +13,9 @@ from numpy.typing import NDArray
 from penstock.codecs.headers import Header, read_header
 from penstock.codecs.images import decode_image, encode_image
 from penstock.codecs.resizing import resized, side_target
-from penstock.errors import HopError, PenstockError, RecipeError
-from penstock.geometry import parse_size, scaled
+from penstock.errors import HopError, PenstockError
+from penstock.geometry import as_boxes, parse_size, scaled
+from penstock.packing.fields import checked_pixels, stored_bytes, stored_fields
 from penstock.packing.options import AUTO, PackOptions
 from penstock.packing.statistics import ChannelSums, channel_sums
 from penstock.samples import Raw, Sample, Schema, Source, annotations_of, describe
@@ -22,6 +23,9 @@ from penstock.samples import Raw, Sample, Schema, Source, annotations_of, descri
 # From this size on a JPEG of the sample is measured at half its size: the mean is the same, the deviation of
 # photographs about one part in a hundred smaller, which is less than the choice of 500 images makes.
 HALVED_FROM_PX = 256
+
+# Offsets, lengths and the columns that every row has.
+ROW_OVERHEAD_BYTES = 128
 
 KEPT_WHEN_RESIZED = ("jpeg", "png", "webp")
 
@@ -37,6 +41,11 @@ class Row:
     sums: ChannelSums | None = None
     stamp: int = 0
     position: int = 0  # its place in the group of pictures whose bytes stand in an earlier row
+
+    @property
+    def bytes(self) -> int:
+        """About how much this row takes in a shard; the same on every machine."""
+        return len(self.payload) + stored_bytes(self.values) + ROW_OVERHEAD_BYTES
 
 
 @dataclass(frozen=True)
@@ -101,17 +110,18 @@ def prepare_index(source: Source, preparation: Preparation, index: int, measured
 
 def prepare_raws(part: Decodes, key: str, preparation: Preparation, raws: Sequence[Raw]) -> list[Any]:
     """The rows of consecutive samples of a part, in order; for h264 one group of pictures, bad ones first."""
-    outcomes = [_decoded(part, key, preparation, raw) for raw in raws]
     if preparation.options.codec != "h264":
-        return [item if isinstance(item, BadSample) else row_from_sample(item, preparation) for item in outcomes]
+        return [_attempted(part, key, raw, preparation, row_from_sample) for raw in raws]
+    outcomes = [_attempted(part, key, raw, preparation, _framed) for raw in raws]
     bad = [item for item in outcomes if isinstance(item, BadSample)]
-    samples = [item for item in outcomes if not isinstance(item, BadSample)]
-    return bad + (_group_of_pictures(samples, preparation) if samples else [])
+    return bad + _group_of_pictures([item for item in outcomes if not isinstance(item, BadSample)], preparation)
 
 
-def _decoded(part: Decodes, key: str, preparation: Preparation, raw: Raw) -> Sample | BadSample:
+def _attempted(
+    part: Decodes, key: str, raw: Raw, preparation: Preparation, make: Callable[[Sample, Preparation], Any]
+) -> Any:
     try:
-        return part.decode(raw)
+        return make(part.decode(raw), preparation)
     except PenstockError:
         raise
     except Exception as error:  # noqa: BLE001 - as above
@@ -131,7 +141,8 @@ def _row_from_file(data: bytes | memoryview, values: Sample, preparation: Prepar
     width, height = preparation.target(header.width, header.height)
     same_size = (width, height) == (header.width, header.height)
     if same_size and preparation.options.codec in (AUTO, header.kind):
-        return Row(values, data, height, width, _measured_sums(data, header, preparation) if measured else None)
+        sums = _measured_sums(data, header, preparation) if measured else None
+        return Row(stored_fields(values, preparation.schema), data, height, width, sums)
     pixels = decode_image(data, at_least=_decoded_size(header, width, height))
     return _encoded(pixels, values, preparation, header, (width, height))
 
@@ -154,52 +165,54 @@ def _decoded_size(header: Header, width: int, height: int) -> tuple[int, int] | 
 
 def row_from_sample(sample: Sample, preparation: Preparation) -> Row:
     """A row from decoded fields."""
-    image = preparation.schema.image
-    if image is None:
-        return Row(sample, b"", 0, 0)
-    values = dict(sample)
-    pixels = _checked_pixels(values.pop(image.name))
-    header = Header("pixels", pixels.shape[1], pixels.shape[0])
+    if preparation.schema.image is None:
+        return Row(stored_fields(sample, preparation.schema), b"", 0, 0)
+    pixels, values, header = _pixels_and_values(sample, preparation)
     return _encoded(pixels, values, preparation, header, preparation.target(header.width, header.height))
+
+
+def _pixels_and_values(sample: Sample, preparation: Preparation) -> tuple[NDArray[np.uint8], Sample, Header]:
+    image = preparation.schema.image
+    if image is None or image.name not in sample:
+        raise ValueError(f"field {image.name if image else 'image'!r} is missing")
+    values = dict(sample)
+    pixels = checked_pixels(values.pop(image.name))
+    return pixels, values, Header("pixels", pixels.shape[1], pixels.shape[0])
 
 
 def _encoded(
     pixels: NDArray[np.uint8], values: Sample, preparation: Preparation, header: Header, size: tuple[int, int]
 ) -> Row:
+    row, stored = _resized(pixels, values, preparation, header, size)
+    row.payload = encode_image(stored, preparation.codec(header.kind), preparation.options.quality)
+    return row
+
+
+def _resized(
+    pixels: NDArray[np.uint8], values: Sample, preparation: Preparation, header: Header, size: tuple[int, int]
+) -> tuple[Row, NDArray[np.uint8]]:
+    """A row that lacks only its bytes, and the pixels for them."""
     width, height = size
     pixels = resized(pixels, width, height)
-    values = _scaled_fields(values, preparation.schema, header, size)
-    codec = preparation.codec(header.kind)
-    payload = encode_image(pixels, codec, preparation.options.quality)
-    return Row(values, payload, height, width, channel_sums(pixels))
+    values = stored_fields(_scaled_fields(values, preparation.schema, header, size), preparation.schema)
+    return Row(values, b"", height, width, channel_sums(pixels)), pixels
 
 
-def _group_of_pictures(samples: list[Sample], preparation: Preparation) -> list[Row]:
+def _framed(sample: Sample, preparation: Preparation) -> tuple[Row, NDArray[np.uint8]]:
+    pixels, values, header = _pixels_and_values(sample, preparation)
+    return _resized(pixels, values, preparation, header, preparation.target(header.width, header.height))
+
+
+def _group_of_pictures(frames: list[tuple[Row, NDArray[np.uint8]]], preparation: Preparation) -> list[Row]:
     """Frames as one closed group of pictures; its bytes stand in the row of the first."""
     from penstock.codecs.video import encode_gop
 
-    image = preparation.schema.image
-    if image is None:
-        raise RecipeError("codec h264 needs an image field.")
-    rows = []
-    frames = []
-    for position, sample in enumerate(samples):
-        values = dict(sample)
-        pixels = _checked_pixels(values.pop(image.name))
-        header = Header("pixels", pixels.shape[1], pixels.shape[0])
-        width, height = preparation.target(header.width, header.height)
-        frames.append(resized(pixels, width, height))
-        values = _scaled_fields(values, preparation.schema, header, (width, height))
-        rows.append(Row(values, b"", height, width, channel_sums(frames[-1]), position=position))
-    rows[0].payload = encode_gop(frames, preparation.options.quality)
+    rows = [row for row, _ in frames]
+    for position, row in enumerate(rows):
+        row.position = position
+    if rows:
+        rows[0].payload = encode_gop([pixels for _, pixels in frames], preparation.options.quality)
     return rows
-
-
-def _checked_pixels(pixels: Any) -> NDArray[np.uint8]:
-    array = np.asarray(pixels)
-    if array.dtype != np.uint8 or array.ndim != 3 or array.shape[2] != 3:
-        raise ValueError(f"an image must be H×W×3 uint8, and this one is {array.dtype} of shape {array.shape}")
-    return np.ascontiguousarray(array)
 
 
 def _scaled_fields(values: Sample, schema: Schema, header: Header, size: tuple[int, int]) -> Sample:
@@ -209,9 +222,10 @@ def _scaled_fields(values: Sample, schema: Schema, header: Header, size: tuple[i
         return values
     scaled_values = dict(values)
     for field in schema.fields:
-        if field.kind == "boxes":
-            scaled_values[field.name] = scaled(values[field.name], width / header.width, height / header.height)
-        elif field.kind == "mask":
+        if field.kind == "boxes" and field.name in values:
+            boxes = as_boxes(values[field.name])
+            scaled_values[field.name] = scaled(boxes, width / header.width, height / header.height)
+        elif field.kind == "mask" and field.name in values:
             scaled_values[field.name] = resized(values[field.name], width, height, nearest=True)
     return scaled_values
 
@@ -220,14 +234,14 @@ def stamp_of(source: Source, index: int) -> int:
     """A number that changes when the file or the annotations behind a sample change; 0 where that is unknown."""
     origin = getattr(source, "origin", None)
     annotations = getattr(source, "annotations", None)
-    if origin is None or annotations is None:
+    if origin is None or annotations is None or not getattr(source, "tells_origins", True):
         return 0
     digest = xxhash.xxh3_64()
     try:
-        digest.update(repr(origin(index)).encode())
+        digest.update(repr(origin(index)).encode("utf-8", "surrogatepass"))
     except OSError:
         return 0  # reading it will say so, with its name
     for name, value in annotations(index).items():
         digest.update(name.encode())
-        digest.update(value.tobytes() if isinstance(value, np.ndarray) else str(value).encode())
+        digest.update(value.tobytes() if isinstance(value, np.ndarray) else str(value).encode("utf-8", "surrogatepass"))
     return digest.intdigest()

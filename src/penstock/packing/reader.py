@@ -14,14 +14,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from penstock.codecs.images import decode_image, decode_mask
-from penstock.errors import PackError, RecipeError, nearest
+from penstock.errors import MissingExtra, PackError, RecipeError, nearest
 from penstock.packing.columns import row_checksum
 from penstock.packing.index import open_index
 from penstock.packing.layout import GOP_FRAMES, shape_column
 from penstock.packing.manifest import Manifest, read_manifest
 from penstock.packing.mapping import MappedShard
 from penstock.packing.verifying import verify_pack
-from penstock.samples import Field, Raw, Sample, Schema, Subset, sample_at
+from penstock.samples import Field, Origin, Raw, Sample, Schema, Subset, sample_at
 
 if TYPE_CHECKING:
     import datasets
@@ -40,7 +40,8 @@ class Pack:
     """A pack on disk as a Source: mapped, safe in threads, pickled as its path."""
 
     def __init__(self, path: str | Path, *, verify: bool = False) -> None:
-        self.path = Path(path)
+        # Absolute, so that a pack stays readable when the working directory changes.
+        self.path = Path(path).absolute()
         self.verify_on_read = verify
         self.manifest: Manifest = read_manifest(self.path)
         self._open()
@@ -102,10 +103,11 @@ class Pack:
         """The bytes of a sample, as a view of the mapped shard."""
         number = self._shard[index]
         shard = self._shards[number] or self._map(number)
-        if self.verify_on_read:
-            self._check(shard, index)
         start = self._offset[index]
-        return Raw(index, shard.data[start : start + self._length[index]])
+        data = shard.data[start : start + self._length[index]]
+        if self.verify_on_read:
+            self._check(shard, index, data)
+        return Raw(index, data)
 
     def decode(self, raw: Raw) -> Sample:
         """Every field of a sample; arrays of labels are views and read-only."""
@@ -121,9 +123,7 @@ class Pack:
 
     def annotations(self, index: int) -> Sample:
         """Every field but the pixels, and where the sample comes from."""
-        number = self._shard[index]
-        shard = self._shards[number] or self._map(number)
-        views, row = shard.row(self._row[index])
+        views, row = self._shard_of(index).row(self._row[index])
         sample = {name: views[name].value(row) for name in ("key", "group", "split", "origin")}
         for field in self.schema.fields:
             if field.kind not in ("image", "mask"):
@@ -138,7 +138,9 @@ class Pack:
         return shard
 
     def _shard_of(self, index: int) -> MappedShard:
-        number = self._shard[index]
+        return self._mapped(self._shard[index])
+
+    def _mapped(self, number: int) -> MappedShard:
         return self._shards[number] or self._map(number)
 
     def _stored(self, index: int, name: str) -> Any:
@@ -169,13 +171,31 @@ class Pack:
         frame: NDArray[np.uint8] = kept[first][position]
         return frame
 
-    def _check(self, shard: MappedShard, index: int) -> None:
-        for row in {self._row[index], self._row[index] - int(self.columns["position"][index])}:
+    def _check(self, shard: MappedShard, index: int, data: memoryview) -> None:
+        """Compare the row, the index and the bytes that the index points to."""
+        row, leader = self._row[index], self._row[index] - int(self.columns["position"][index])
+        try:
+            whole = all(self._matches(shard, each) for each in {row, leader})
             views, inner = shard.row(row)
-            if row_checksum(views, inner) != int(views["checksum"].value(inner)):
-                raise PackError(f"{shard.path} row {row} (sample {index}) is damaged: its checksum does not match.")
+            whole &= int(views["checksum"].value(inner)) == int(self.columns["checksum"][index])
+            if self.schema.image is not None:
+                views, inner = shard.row(leader)
+                whole &= views[self.schema.image.name].content(inner) == data
+        except (IndexError, KeyError):
+            whole = False
+        if not whole:
+            raise PackError(f"{shard.path} row {row} (sample {index}) is damaged: its checksum does not match.")
+
+    @staticmethod
+    def _matches(shard: MappedShard, row: int) -> bool:
+        views, inner = shard.row(row)
+        return row_checksum(views, inner) == int(views["checksum"].value(inner))
 
     # Many samples
+
+    def origin(self, index: int) -> Origin:
+        """The pack itself and the checksum of the row: what was packed from it notices when it is replaced."""
+        return Origin(self.path.as_posix(), int(self.columns["length"][index]), int(self.columns["checksum"][index]))
 
     def split(self, name: str) -> Subset:
         """The samples of one split, in order."""
@@ -185,12 +205,15 @@ class Pack:
         return Subset(self, np.flatnonzero(self.columns["split"] == names.index(name)))
 
     def column(self, name: str) -> NDArray[Any]:
-        """One stored value for every sample: a field, or key, group (as a number), split, height, width."""
+        """One stored value for every sample: a field, or key, group, split, origin, height, width."""
         if name == "split":
             return np.array(list(self.manifest.splits))[self.columns["split"]]
-        if name in ("group", "height", "width") or (name == "label" and "label" in self.schema):
+        if name in ("height", "width"):
             return self.columns[name]
-        if name not in ("key", "origin"):
+        label = self.schema.label
+        if label is not None and name == label.name:
+            return self.columns["label"]
+        if name not in ("key", "group", "origin"):
             field = self.schema[name]
             if field.kind in ("image", "mask", "boxes") or (field.kind == "array" and None in (field.shape or ())):
                 raise RecipeError(f"field {name!r} has another length in every sample; read it sample by sample.")
@@ -204,7 +227,7 @@ class Pack:
         batches = [
             batch.select(names) if names else batch
             for number in range(len(self._shards))
-            for batch in (self._shards[number] or self._map(number)).batches()
+            for batch in self._mapped(number).batches()
         ]
         return pa.Table.from_batches(batches)
 
@@ -219,9 +242,10 @@ class Pack:
 
     def to_hf(self) -> datasets.Dataset:
         """The pack as a Hugging Face dataset over the same mapped files."""
-        from penstock.errors import require
-
-        library = require("datasets", "dev", "Handing a pack to Hugging Face")
+        try:
+            import datasets as library
+        except ModuleNotFoundError as error:
+            raise MissingExtra("Handing a pack to Hugging Face needs datasets. Run: pip install datasets") from error
         table = library.table.InMemoryTable(self.table())
         dataset = library.Dataset(table)
         image = self.schema.image

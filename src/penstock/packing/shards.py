@@ -11,8 +11,6 @@ import numpy as np
 import xxhash
 from numpy.typing import NDArray
 
-from penstock.codecs.images import encode_image
-from penstock.errors import PackError, RecipeError
 from penstock.packing.columns import RowChecksums, batch_views
 from penstock.packing.layout import BATCH_BYTES, BATCH_BYTES_LIMIT, shape_column
 from penstock.packing.preparing import Row
@@ -20,9 +18,6 @@ from penstock.samples import Field, Schema
 
 if TYPE_CHECKING:
     import pyarrow as pa
-
-# What a row takes beside its payload: texts, labels, offsets. An estimate, the same on every machine.
-ROW_OVERHEAD_BYTES = 256
 
 # Record batches that are being built while an earlier one is written.
 BATCHES_AHEAD = 2
@@ -48,7 +43,7 @@ class ShardWriter:
         self._writer = pa.ipc.new_file(self._file, arrow_schema)
 
     def add(self, row: Row, split: str) -> None:
-        size = len(row.payload) + ROW_OVERHEAD_BYTES
+        size = row.bytes
         if self._pending and self._pending_bytes + size > BATCH_BYTES_LIMIT:
             self._flush()
         self._pending.append((row, split))
@@ -96,12 +91,12 @@ def _sample_columns(rows: list[tuple[Row, str]]) -> dict[str, Any]:
     import pyarrow as pa
 
     text = pa.string()
-    keys = [str(row.values.get("key", "")) for row, _ in rows]
+    keys = [row.values.get("key", "") for row, _ in rows]
     return {
         "key": pa.array(keys, text),
-        "group": pa.array([str(row.values.get("group", key)) for (row, _), key in zip(rows, keys, strict=True)], text),
+        "group": pa.array([row.values.get("group", key) for (row, _), key in zip(rows, keys, strict=True)], text),
         "split": pa.array([split for _, split in rows], text),
-        "origin": pa.array([str(row.values.get("origin", "")) for row, _ in rows], text),
+        "origin": pa.array([row.values.get("origin", "") for row, _ in rows], text),
         "height": pa.array([row.height for row, _ in rows], pa.int32()),
         "width": pa.array([row.width for row, _ in rows], pa.int32()),
         "checksum": pa.array(np.zeros(len(rows), np.uint64)),
@@ -116,20 +111,19 @@ def _field_arrays(field: Field, rows: list[tuple[Row, str]], schema: Schema, arr
         return {field.name: _payloads([row.payload for row, _ in rows], kind)}
     values = [row.values[field.name] for row, _ in rows]
     if field.kind in ("image", "mask"):
-        return {field.name: _payloads([encode_image(np.asarray(value), "png") for value in values], kind)}
+        return {field.name: _payloads(values, kind)}
     if field.kind == "text":
-        return {field.name: pa.array([str(value) for value in values], pa.string())}
+        return {field.name: pa.array(values, pa.string())}
     if field.kind in ("class", "number"):
         return {field.name: _numbers(np.asarray(values), kind)}
     if field.kind == "boxes":
-        return {field.name: _lists([np.asarray(value, np.float32).reshape(-1, 4) for value in values], kind)}
-    arrays = [_checked_array(field, value) for value in values]
+        return {field.name: _lists(values, kind)}
     if pa.types.is_fixed_size_list(kind):
-        flat = _numbers(np.concatenate([array.ravel() for array in arrays]), kind.value_type)
+        flat = _numbers(np.concatenate([array.ravel() for array in values]), kind.value_type)
         return {field.name: pa.FixedSizeListArray.from_arrays(flat, type=kind)}
-    columns = {field.name: _lists([array.ravel() for array in arrays], kind)}
+    columns = {field.name: _lists([array.ravel() for array in values], kind)}
     if shape_column(field) in arrow_schema.names:
-        shapes = np.array([array.shape for array in arrays], np.int64)
+        shapes = np.array([array.shape for array in values], np.int64)
         shape_type = arrow_schema.field(shape_column(field)).type
         columns[shape_column(field)] = pa.FixedSizeListArray.from_arrays(pa.array(shapes.ravel()), type=shape_type)
     return columns
@@ -147,12 +141,6 @@ def _payloads(payloads: list[Any], kind: Any) -> Any:
 
     data = _joined(payloads)
     if pa.types.is_fixed_size_binary(kind):
-        for payload in payloads:
-            if len(payload) != kind.byte_width:
-                raise RecipeError(
-                    f"codec raw needs one size for all images; one has {len(payload):,} bytes of pixels and the first "
-                    f"had {kind.byte_width:,}. Pass --size WIDTHxHEIGHT, or use another codec."
-                )
         return pa.FixedSizeBinaryArray.from_buffers(kind, len(payloads), [None, data])
     offsets = np.zeros(len(payloads) + 1, np.int64)
     np.cumsum([len(payload) for payload in payloads], out=offsets[1:])
@@ -187,18 +175,6 @@ def _lists(arrays: list[NDArray[Any]], kind: Any) -> Any:
         values = _numbers(together, kind.value_type)
     maker = pa.LargeListArray if large else pa.ListArray
     return maker.from_arrays(pa.array(offsets), values, type=kind)
-
-
-def _checked_array(field: Field, value: Any) -> NDArray[Any]:
-    array = np.asarray(value)
-    if field.shape is None:
-        return array.reshape(-1)
-    fits = array.ndim == len(field.shape) and all(
-        wanted is None or wanted == got for wanted, got in zip(field.shape, array.shape, strict=True)
-    )
-    if not fits:
-        raise PackError(f"field {field.name!r} has shape {array.shape} and the schema says {field.shape}.")
-    return array
 
 
 def file_checksum(path: Path) -> str:

@@ -9,7 +9,7 @@ Every way here ends: nothing is drawn again and again until it fits.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -99,34 +99,44 @@ def _no_split_empty(
 
 @dataclass(frozen=True)
 class Blocks:
-    """One group cut in its own order: block k ends before `ends[k]`, and a gap follows."""
+    """One group cut in its own order: block k ends before `ends[k]`, and a gap of `guards[k]` samples follows."""
 
     ends: tuple[int, ...]
-    guard: int
+    guards: tuple[int, ...]
 
     def code(self, position: int) -> int:
         """The number of the block at a position, or −1 inside a gap."""
         for number, end in enumerate(self.ends):
             if position < end:
                 return number
-            if number + 1 < len(self.ends) and position < end + self.guard:
+            if number + 1 < len(self.ends) and position < end + self.guards[number]:
                 return -1
         return len(self.ends) - 1
 
 
-def cut_in_order(expected: int, fractions: Mapping[str, float], guard: int) -> Blocks | None:
-    """Blocks for one group of about `expected` samples; None when it is too short to leave every block a sample."""
+def cut_in_order(expected: int, fractions: Mapping[str, float], guard: Callable[[int], int]) -> Blocks | None:
+    """Blocks for one group of about `expected` samples; None when it is too short to leave every block a sample.
+
+    `guard(position)` says how many samples from a position on are too close to those before it.
+    """
     shares = list(fractions.values())
-    usable = expected - guard * (len(shares) - 1)
-    if len(shares) < 2 or min(int(usable * share) for share in shares) < 1:
+    if len(shares) < 2:
         return None
-    ends, position = [], 0
-    for share in shares:
+    # Twice: how much the gaps take is known only once it is known where they are.
+    blocks = _cut(expected, expected, shares, guard)
+    blocks = _cut(expected, expected - sum(blocks.guards), shares, guard)
+    starts = [0, *(end + gap for end, gap in zip(blocks.ends, blocks.guards, strict=True))]
+    return blocks if all(start < end for start, end in zip(starts, blocks.ends, strict=False)) else None
+
+
+def _cut(expected: int, usable: int, shares: list[float], guard: Callable[[int], int]) -> Blocks:
+    ends, guards, position = [], [], 0
+    for share in shares[:-1]:
         position += round(usable * share)
         ends.append(position)
-        position += guard
-    ends[-1] = max(ends[-1], expected)
-    return Blocks(tuple(ends), guard)
+        guards.append(guard(position))
+        position += guards[-1]
+    return Blocks((*ends, expected), (*guards, 0))
 
 
 def ordered_names(names: Sequence[str]) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,7 +12,7 @@ from numpy.typing import NDArray
 from penstock.errors import RecipeError
 from penstock.packing.options import AUTO, DEFAULT_SPLIT, PackOptions, parse_split
 from penstock.packing.splits import DEFAULT_GUARD, GAP, Blocks, assign_splits, cut_in_order, ordered_names
-from penstock.samples import Source
+from penstock.samples import Source, column_of
 
 # A table of groups × classes beyond this would not fit in memory; the split is then not balanced by class.
 MOST_COUNTS = 50_000_000
@@ -45,7 +46,7 @@ def plan_splits(source: Source, options: PackOptions) -> SplitPlan:
         groups = np.array([str(index) for index in range(len(source))])
     names, inverse = np.unique(groups.astype(str), return_inverse=True)
     if len(names) == 1 and len(fractions) > 1:
-        return _in_order(len(source), fractions, DEFAULT_GUARD)
+        return _in_order(len(source), fractions, lambda position: 0)
     counts = np.bincount(inverse, minlength=len(names)).astype(np.int64)
     codes = assign_splits(names.tolist(), counts, _label_counts(source, inverse, len(names)), fractions, options.seed)
     return SplitPlan(tuple(fractions), codes[inverse], f"by group, {_in_words(fractions)}, seed {options.seed}")
@@ -59,7 +60,7 @@ def plan_part_splits(parts: Any, classes: int, options: PackOptions) -> SplitPla
     fractions = _fractions(options)
     names, inverse = np.unique(np.array([part.group for part in parts]), return_inverse=True)
     if len(parts) == 1 and len(fractions) > 1:
-        return _in_order(parts[0].expected, fractions, getattr(parts[0], "guard", DEFAULT_GUARD))
+        return _in_order(parts[0].expected, fractions, getattr(parts[0], "guard", lambda position: DEFAULT_GUARD))
     counts = np.bincount(inverse, [part.expected for part in parts], len(names)).astype(np.int64)
     label_counts = np.zeros((len(names), classes), np.int64)
     for part, group in zip(parts, inverse, strict=True):
@@ -86,26 +87,26 @@ def _by_column(values: NDArray[Any]) -> SplitPlan:
     return SplitPlan(tuple(names), codes, "as the source says")
 
 
-def _in_order(expected: int, fractions: dict[str, float], guard: int) -> SplitPlan:
+def _in_order(expected: int, fractions: dict[str, float], guard: Callable[[int], int]) -> SplitPlan:
     blocks = cut_in_order(expected, fractions, guard)
     first = next(iter(fractions))
     if blocks is None:
-        how = f"one group of {expected} samples, too short to divide: all in {first}"
+        how = f"one group, too short to divide: all in {first}"
         return SplitPlan(tuple(fractions), np.zeros(max(1, expected), np.int16), how)
-    how = f"one group, in its own order, {_in_words(fractions)}, with {guard} samples between them left in '{GAP}'"
+    how = f"one group, cut in its own order, {_in_words(fractions)}"
+    between = sum(blocks.guards)
+    if not between:
+        return SplitPlan(tuple(fractions), np.zeros(0, np.int16), how, blocks)
+    how += f"; {between} samples between the splits are too close to both and left in '{GAP}'"
     return SplitPlan((*fractions, GAP), np.zeros(0, np.int16), how, blocks)
 
 
 def _own(source: Source, name: str) -> NDArray[Any] | None:
     """A column of a source that has such a column."""
-    column = getattr(source, "column", None)
-    if column is None:
-        return None
     try:
-        values: NDArray[Any] = np.asarray(column(name))
+        return column_of(source, name)
     except KeyError:
         return None
-    return values
 
 
 def _label_counts(source: Source, groups: NDArray[np.intp], group_count: int) -> NDArray[np.int64]:
@@ -117,7 +118,7 @@ def _label_counts(source: Source, groups: NDArray[np.intp], group_count: int) ->
         counts = np.zeros((group_count, per_sample.shape[1]), np.int64)
         np.add.at(counts, groups, per_sample)
         return counts
-    field = next((field for field in source.schema.fields if field.kind == "class"), None)
+    field = source.schema.label
     labels = _own(source, field.name) if field is not None else None
     if labels is None:
         return np.zeros((group_count, 0), np.int64)

@@ -107,7 +107,7 @@ class _Pace:
 
     def learn(self, outcomes: list[Any]) -> None:
         self._rows += len(outcomes)
-        self._bytes += sum(len(outcome.payload) for outcome in outcomes if isinstance(outcome, Row))
+        self._bytes += sum(outcome.bytes for outcome in outcomes if isinstance(outcome, Row))
 
     def ranges(self, start: int, stop: int) -> Iterator[range]:
         while start < stop:

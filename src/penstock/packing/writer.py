@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Iterator
 from concurrent.futures import Executor
 from dataclasses import replace
@@ -21,12 +20,12 @@ from penstock.packing.locking import writer_lock
 from penstock.packing.manifest import Manifest, ShardEntry
 from penstock.packing.options import AUTO, PackOptions, make_options
 from penstock.packing.parallel import thread_pool
-from penstock.packing.preconditions import check_source, check_target, clear_words, every_damage, partial_folder
+from penstock.packing.places import Places
+from penstock.packing.preconditions import check_source, clear_words, every_damage
 from penstock.packing.preparing import BadSample, Preparation, Row, stamp_of
 from penstock.packing.progress import ProgressBar
 from penstock.packing.reader import Pack
 from penstock.packing.shards import ShardWriter, file_checksum
-from penstock.packing.splits import GAP
 from penstock.packing.splitting import SplitPlan, plan_part_splits, plan_splits
 from penstock.packing.statistics import SAMPLE_COUNT, ChannelSums
 from penstock.packing.work import Place, Prepared, prepared_parts, prepared_samples
@@ -50,28 +49,34 @@ def pack(
     progress   show a bar on stderr; by default when that is a terminal
     """
     chosen = make_options(options)
-    target = Path(path)
-    check_target(target, resume, overwrite)
-    check_source(source, chosen)
-    target.parent.mkdir(parents=True, exist_ok=True)
-    with writer_lock(target), clear_words(target), every_damage(source):
-        check_target(target, resume, overwrite)
-        writer = _PackWriter(source, target, chosen, resume)
-        try:
-            with ProgressBar(writer.expected, progress) as bar:
-                writer.write_shards(bar)
-            writer.finish()
-        except BaseException:
-            writer.leave_nothing_useless()
-            raise
-    return Pack(target)
+    places = Places(path)
+    places.target.parent.mkdir(parents=True, exist_ok=True)
+    with writer_lock(places.target):
+        places.tidy()
+        places.check(resume, overwrite)
+        check_source(source, chosen)
+        with clear_words(places), every_damage(source):
+            _write(source, places, chosen, resume, progress)
+    return Pack(path)
+
+
+def _write(source: Source, places: Places, options: PackOptions, resume: bool, progress: bool | None) -> None:
+    writer = _PackWriter(source, places, options, resume)
+    try:
+        with ProgressBar(writer.expected, progress) as bar:
+            writer.write_shards(bar)
+        writer.finish()
+    except BaseException:
+        if not writer.journal.finished:
+            places.abandon()
+        raise
 
 
 class _PackWriter:
     """One run of packing: the source, the plan, and what has been finished so far."""
 
-    def __init__(self, source: Source, target: Path, options: PackOptions, resume: bool) -> None:
-        self.source, self.target = source, target
+    def __init__(self, source: Source, places: Places, options: PackOptions, resume: bool) -> None:
+        self.source, self.places = source, places
         self.parts: tuple[Part, ...] | None = tuple(source.parts) if hasattr(source, "parts") else None
         self.options = self._resolved(options)
         self.measures_all = self._measures_all()
@@ -81,7 +86,7 @@ class _PackWriter:
         self.journal = self._open_journal(resume)
         self.sums = ChannelSums()
         self.skipped: list[dict[str, str]] = []
-        self.raw_bytes = 0
+        self.raw_size: tuple[int, int] | None = None
         self._go_on()
 
     @property
@@ -113,12 +118,8 @@ class _PackWriter:
     # Where work begins
 
     def _open_journal(self, resume: bool) -> Journal:
-        folder = partial_folder(self.target)
-        if folder.exists() and not resume:
-            shutil.rmtree(folder)
-        folder.mkdir(exist_ok=True)
-        journal = Journal(folder)
-        if resume:
+        journal = Journal(self.places)
+        if resume and self.places.pack.exists():
             journal.go_on(self._plan())
         else:
             journal.begin(self._plan())
@@ -150,11 +151,11 @@ class _PackWriter:
                 self._check_unchanged(start, self.journal.stamps(number))
                 start = shard.sample
         keep = {shard.entry.file for shard in finished}
-        for path in self.journal.folder.glob("shard-*.arrow"):
+        for path in self.places.pack.iterdir():
             if path.name not in keep:
                 path.unlink()
         if finished and self.options.codec == "raw":
-            self.raw_bytes = _raw_bytes(self.journal.folder / finished[0].entry.file, self.source)
+            self.raw_size = _raw_size(self.places.pack / finished[0].entry.file)
 
     def _check_unchanged(self, start: int, stamps: NDArray[np.uint64]) -> None:
         with thread_pool(self.options.worker_count) as pool:
@@ -199,32 +200,28 @@ class _PackWriter:
         )
 
     def arrow_schema(self, first: Row) -> Any:
-        if self.options.codec == "raw" and not self.raw_bytes:
-            self.raw_bytes = len(first.payload)
-        return layout.arrow_schema(self.source.schema, self.raw_bytes)
+        if self.options.codec != "raw":
+            return layout.arrow_schema(self.source.schema)
+        self.raw_size = self.raw_size or (first.width, first.height)
+        return layout.arrow_schema(self.source.schema, self.raw_size)
 
     # The end
 
-    def leave_nothing_useless(self) -> None:
-        """After a failure, keep what can be resumed; a folder without a finished shard would only be in the way."""
-        if not self.journal.finished:
-            shutil.rmtree(self.journal.folder, ignore_errors=True)
-
     def finish(self) -> None:
         """Write index and manifest, and give the folder its name."""
-        folder = self.journal.folder
+        folder = self.places.pack
         shards = [shard.entry for shard in self.journal.finished]
         samples = sum(shard.rows for shard in shards)
         if samples == 0:
-            raise PackError(f"no sample could be packed into {self.target}: {len(self.skipped):,} were skipped.")
-        names = list(dict.fromkeys([*self.splits.names, GAP])) if self.splits.blocks else list(self.splits.names)
+            first = f" The first is {self.skipped[0]['sample']}: {self.skipped[0]['reason']}." if self.skipped else ""
+            raise PackError(f"there is nothing to pack: {len(self.skipped):,} samples were skipped.{first}")
+        names = list(self.splits.names)
         write_index(folder, [shard.file for shard in shards], samples, self.source.schema, names)
         self._manifest(samples, shards, names).write(folder)
-        self.journal.clear()
-        self._take_the_name(folder)
+        self.places.give_the_name()
 
     def _manifest(self, samples: int, shards: list[ShardEntry], names: list[str]) -> Manifest:
-        folder = self.journal.folder
+        folder = self.places.pack
         columns = open_index(folder, samples)
         in_split = np.bincount(columns["split"], minlength=len(names)) if samples else np.zeros(len(names), int)
         index = folder / layout.INDEX_NAME
@@ -260,14 +257,6 @@ class _PackWriter:
         described = self.source.made_from() if hasattr(self.source, "made_from") else {}
         return {"source": type(self.source).__name__, **described}
 
-    def _take_the_name(self, folder: Path) -> None:
-        replaced = self.target.with_name(self.target.name + ".replaced")
-        if self.target.exists():
-            self.target.rename(replaced)
-        folder.rename(self.target)
-        if replaced.exists():
-            shutil.rmtree(replaced)
-
 
 class _OpenShard:
     """The shard that is being filled, and what the journal will say of it."""
@@ -297,11 +286,17 @@ class _OpenShard:
         self.after = prepared.after
 
     def _add_row(self, row: Row, prepared: Prepared) -> None:
-        if self.shard is None:
-            path = self.writer.journal.folder / layout.shard_name(len(self.writer.journal.finished))
-            self.shard = ShardWriter(path, self.writer.source.schema, self.writer.arrow_schema(row), self.pool)
-        part = prepared.part if self.writer.parts is not None or self.writer.splits.blocks else prepared.sample
         row.values.setdefault("key", str(prepared.sample))
+        if self.shard is None:
+            path = self.writer.places.pack / layout.shard_name(len(self.writer.journal.finished))
+            self.shard = ShardWriter(path, self.writer.source.schema, self.writer.arrow_schema(row), self.pool)
+        raw_size = self.writer.raw_size
+        if raw_size is not None and raw_size != (row.width, row.height):
+            raise RecipeError(
+                f"codec raw needs one size for all images: {row.values['key']} has {row.width}x{row.height} px and the "
+                f"first had {raw_size[0]}x{raw_size[1]}. Pass --size WIDTHxHEIGHT, or use another codec."
+            )
+        part = prepared.part if self.writer.parts is not None or self.writer.splits.blocks else prepared.sample
         self.shard.add(row, self.writer.splits.name(part, prepared.sample))
         if row.sums is not None:
             self.sums += row.sums
@@ -335,10 +330,10 @@ def _part_stamp(part: Part) -> str:
     return xxhash.xxh3_64_hexdigest(repr(part.origin()).encode() + stamp)
 
 
-def _raw_bytes(path: Path, source: Source) -> int:
+def _raw_size(path: Path) -> tuple[int, int]:
+    """Width and height of the images in a shard of raw pixels."""
     import pyarrow as pa
 
-    image = source.schema.image
     with pa.memory_map(str(path)) as mapped:
-        kind = pa.ipc.open_file(mapped).schema.field(image.name if image else "").type
-        return int(kind.byte_width)
+        first = pa.ipc.open_file(mapped).get_batch(0)
+        return first.column("width")[0].as_py(), first.column("height")[0].as_py()

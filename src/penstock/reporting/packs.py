@@ -48,7 +48,7 @@ def _class_counts(pack: Pack) -> dict[str, int]:
 
 
 def _class_numbers(pack: Pack) -> Any:
-    if "label" in pack.schema:
+    if pack.schema.label is not None:
         return pack.columns["label"]
     if "box_label" in pack.schema:
         return pack.table(["box_label"]).column(0).combine_chunks().values.to_numpy()
@@ -69,7 +69,7 @@ def _negatives(pack: Pack) -> dict[str, Any] | None:
 
 def _unlabelled(pack: Pack) -> int | None:
     """Samples without any label, for packs that have labels."""
-    if "label" in pack.schema:
+    if pack.schema.label is not None:
         return int((pack.columns["label"] < 0).sum())
     if "labels" in pack.schema and pack.classes:
         return int((_frame_labels(pack) < 0).all(axis=1).sum())

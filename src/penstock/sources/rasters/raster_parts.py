@@ -45,10 +45,13 @@ class RasterPart:
         known = self.boxes.labels[self.boxes.labels >= 0]
         return {int(label): int(count) for label, count in zip(*np.unique(known, return_counts=True), strict=True)}
 
-    @property
-    def guard(self) -> int:
-        """Tiles to leave between two splits of one raster, so that no pixel is in both."""
-        return self.grid.guard()
+    def guard(self, position: int) -> int:
+        """How many tiles to leave out from a position on, so that no pixel is on both sides of it."""
+        if not 0 < position < len(self.numbers):
+            return 0
+        number = int(self.numbers[position])
+        after = number + self.grid.guard(number)
+        return int((self.numbers[position:] < after).sum())
 
     def origin(self) -> Origin:
         return origin_of(self.raster.path)

@@ -1,0 +1,123 @@
+"""The fields of a sample as a pack stores them: checked against the schema, and never changed in silence.
+
+Numbers are cast only where that keeps their value (floats may lose digits, not become infinite). Masks and images
+beside the first are encoded here, in the worker. What does not fit raises ValueError with the short reason; the hop
+adds the sample.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from penstock.codecs.images import encode_image
+from penstock.samples import RESERVED, Field, Sample, Schema
+
+MASK_TYPES = (np.bool_, np.uint8, np.uint16)
+
+
+def stored_fields(values: Sample, schema: Schema) -> Sample:
+    """Every field but the first image, and what the sample says of itself, ready for a column."""
+    stored = {name: plain_text(values[name]) for name in RESERVED if values.get(name) is not None}
+    for field in schema.fields:
+        if field == schema.image:
+            continue
+        if field.name not in values:
+            there = ", ".join(name for name in values if name not in RESERVED)
+            raise ValueError(f"field {field.name!r} is missing; there are {there or 'none'}")
+        try:
+            stored[field.name] = _stored(field, values[field.name], schema)
+        except (ValueError, TypeError) as error:
+            raise ValueError(f"field {field.name!r}: {error}") from error
+    return stored
+
+
+def plain_text(value: Any) -> str:
+    """Text that UTF-8 can hold: a file name of other bytes is written with escapes."""
+    return str(value).encode("utf-8", "backslashreplace").decode("utf-8")
+
+
+def stored_bytes(values: Sample) -> int:
+    """About how much a row takes beside its payload; the same on every machine."""
+    return sum(_size(value) for value in values.values())
+
+
+def _size(value: Any) -> int:
+    if isinstance(value, np.ndarray):
+        return int(value.nbytes)
+    return len(value) if isinstance(value, str | bytes) else 8
+
+
+def _stored(field: Field, value: Any, schema: Schema) -> Any:
+    if field.kind == "text":
+        if not isinstance(value, str):
+            raise ValueError(f"a text is expected and this is {type(value).__name__}")
+        return plain_text(value)
+    if field.kind == "image":
+        return encode_image(checked_pixels(value), "png")
+    if field.kind == "mask":
+        return encode_image(_checked_mask(value), "png")
+    if field.kind == "class":
+        return _class_number(value, schema)
+    if field.kind == "boxes":
+        boxes = np.asarray(value)
+        if boxes.size and (boxes.ndim != 2 or boxes.shape[1] != 4):
+            raise ValueError(f"boxes have shape n×4, and these have {boxes.shape}")
+        return lossless(boxes.reshape(-1, 4), np.dtype(np.float32))
+    array = lossless(np.asarray(value), np.dtype(field.dtype or "float64"))
+    if field.kind == "number":
+        if array.ndim:
+            raise ValueError(f"one number is expected and this has shape {array.shape}")
+        return array[()]
+    return _shaped(array, field)
+
+
+def lossless(array: NDArray[Any], dtype: np.dtype[Any]) -> NDArray[Any]:
+    """The same values in another type, or ValueError."""
+    if array.dtype == dtype:
+        return array
+    if array.dtype.kind not in "biuf":
+        raise ValueError(f"values of type {array.dtype} are not {dtype}")
+    with np.errstate(over="ignore", invalid="ignore"):
+        cast = array.astype(dtype)
+    narrowed = array.dtype.kind == "f" and dtype.kind == "f"
+    same = np.array_equal(np.isfinite(cast), np.isfinite(array)) if narrowed else np.array_equal(cast, array)
+    if not same:
+        raise ValueError(f"values of type {array.dtype} do not fit into {dtype} without change")
+    return cast
+
+
+def checked_pixels(value: Any) -> NDArray[np.uint8]:
+    array = np.asarray(value)
+    if array.dtype != np.uint8 or array.ndim != 3 or array.shape[2] != 3 or 0 in array.shape:
+        raise ValueError(f"an image is H×W×3 uint8, and this one is {array.dtype} of shape {array.shape}")
+    return np.ascontiguousarray(array)
+
+
+def _checked_mask(value: Any) -> NDArray[Any]:
+    array = np.asarray(value)
+    if array.ndim != 2 or 0 in array.shape or array.dtype not in MASK_TYPES:
+        raise ValueError(
+            f"a mask is H×W of bool, uint8 or uint16, and this one is {array.dtype} of shape {array.shape}"
+        )
+    return array.astype(np.uint8) if array.dtype == np.bool_ else array
+
+
+def _class_number(value: Any, schema: Schema) -> int:
+    number = lossless(np.asarray(value), np.dtype(np.int64))
+    if number.ndim or not -1 <= int(number) < max(len(schema.classes), 1):
+        raise ValueError(f"class {value} is not one of the {len(schema.classes)} classes, nor −1 for none")
+    return int(number)
+
+
+def _shaped(array: NDArray[Any], field: Field) -> NDArray[Any]:
+    if field.shape is None:
+        return array.reshape(-1)
+    fits = array.ndim == len(field.shape) and all(
+        wanted in (None, got) for wanted, got in zip(field.shape, array.shape, strict=True)
+    )
+    if not fits:
+        raise ValueError(f"the schema says shape {field.shape}, and this has {array.shape}")
+    return array
