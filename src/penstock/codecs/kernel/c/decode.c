@@ -234,7 +234,7 @@ static void write_rows(worker *self, const window *part, size_t skipped_columns,
     size_t kept = (size_t)self->rows.most_taps;
     uint8_t *decoded = reserve(self, &self->decoded, kept * row_bytes, 1);
     int16_t *mixed = reserve(self, &self->mixed, values + PENSTOCK_MIXED_PADDING, sizeof(int16_t));
-    uint8_t *pixels = reserve(self, &self->pixels, (size_t)self->columns.count * CHANNELS, 1);
+    uint8_t *pixels = reserve(self, &self->pixels, (size_t)self->columns.count * CHANNELS + PENSTOCK_PIXEL_PADDING, 1);
     memset(mixed + values, 0, PENSTOCK_MIXED_PADDING * sizeof(int16_t));
     int next = self->rows.taps[0].first;
     for (int position = 0; position < self->rows.count; position++) {
@@ -279,7 +279,9 @@ __attribute__((noinline)) static void decode_image(worker *self, penstock_source
     self->jpeg.scale_denom = (unsigned)factor;
     self->jpeg.out_color_space = JCS_RGB;
     make_axes(self, &part);
-    decode_part(self, &part, out, penstock_place(self->target, turn, flips));
+    penstock_placement where = penstock_place(self->target, turn, flips);
+    self->columns.reversed = where.columns_reversed;
+    decode_part(self, &part, out, where);
     self->result->status = PENSTOCK_DONE;
 }
 

@@ -50,10 +50,8 @@ static void mix_pixel(uint8_t *pixel, const int16_t *left, int weight)
 {
     __m128i levels = two_columns(left, weight);
     __m128i narrow = _mm_packs_epi32(levels, levels);
-    uint32_t bytes = (uint32_t)_mm_cvtsi128_si32(_mm_packus_epi16(narrow, narrow));
-    pixel[0] = (uint8_t)bytes;
-    pixel[1] = (uint8_t)(bytes >> 8);
-    pixel[2] = (uint8_t)(bytes >> 16);
+    int32_t bytes = _mm_cvtsi128_si32(_mm_packus_epi16(narrow, narrow));
+    memcpy(pixel, &bytes, sizeof bytes); /* the fourth byte is written over by the next pixel */
 }
 #else
 static void mix_pixel(uint8_t *pixel, const int16_t *left, int weight)
@@ -86,13 +84,13 @@ static void reduce_pixel(uint8_t *pixel, const int16_t *left, const float *weigh
 
 void penstock_mix_columns(uint8_t *restrict pixels, const int16_t *restrict mixed, const penstock_axis *axis)
 {
-    const penstock_tap *taps = axis->taps;
-    if (axis->reducing) {
-        for (int i = 0; i < axis->count; i++)
-            reduce_pixel(pixels + 3 * i, mixed + 3 * taps[i].first, axis->weights + (size_t)i * (size_t)axis->most_taps,
-                         taps[i].taps);
-        return;
+    int position = axis->reversed ? axis->count - 1 : 0, step = axis->reversed ? -1 : 1;
+    for (int i = 0; i < axis->count; i++, position += step, pixels += 3) {
+        penstock_tap tap = axis->taps[position];
+        const int16_t *left = mixed + 3 * (size_t)tap.first;
+        if (axis->reducing)
+            reduce_pixel(pixels, left, axis->weights + (size_t)position * (size_t)axis->most_taps, tap.taps);
+        else
+            mix_pixel(pixels, left, column_weight(tap.share));
     }
-    for (int i = 0; i < axis->count; i++)
-        mix_pixel(pixels + 3 * i, mixed + 3 * taps[i].first, column_weight(taps[i].share));
 }

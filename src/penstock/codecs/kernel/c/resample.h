@@ -11,8 +11,8 @@
 #include <stdint.h>
 
 enum { PENSTOCK_MIXED_SCALE = 64, PENSTOCK_SHARE_SCALE = 32768 };
-/* Mixed rows are read four values at a time: they need this many more than their pixels. */
-enum { PENSTOCK_MIXED_PADDING = 8 };
+/* Mixed rows are read four values at a time, and pixels written four bytes: both need more room than they fill. */
+enum { PENSTOCK_MIXED_PADDING = 8, PENSTOCK_PIXEL_PADDING = 1 };
 
 typedef struct {
     int32_t first;  /* the first input position, counted from the start of the window */
@@ -22,6 +22,7 @@ typedef struct {
 
 typedef struct {
     int reducing;       /* whether `weights` counts, else `share` */
+    int reversed;       /* whether the last output position is written first */
     int count;          /* output positions */
     int most_taps;
     penstock_tap *taps; /* one for each output position */

@@ -1,5 +1,7 @@
 #include "writing.h"
 
+#include <string.h>
+
 enum { CHANNELS = PENSTOCK_CHANNELS };
 
 penstock_placement penstock_place(const penstock_target *target, penstock_turn turn, unsigned flips)
@@ -8,15 +10,19 @@ penstock_placement penstock_place(const penstock_target *target, penstock_turn t
     int rows_reversed = turn.rows_reversed ^ !!(flips & PENSTOCK_FLIP_VERTICAL);
     ptrdiff_t across = target->table == NULL ? CHANNELS : 1;
     ptrdiff_t down = across * target->width;
-    ptrdiff_t start = (columns_reversed ? across * (target->width - 1) : 0) +
-                      (rows_reversed ? down * (target->height - 1) : 0);
-    across = columns_reversed ? -across : across;
-    down = rows_reversed ? -down : down;
-    return turn.transposed ? (penstock_placement){start, across, down} : (penstock_placement){start, down, across};
+    if (!turn.transposed)
+        return rows_reversed ? (penstock_placement){down * (target->height - 1), -down, across, columns_reversed}
+                             : (penstock_placement){0, down, across, columns_reversed};
+    return columns_reversed ? (penstock_placement){across * (target->width - 1), -across, down, rows_reversed}
+                            : (penstock_placement){0, across, down, rows_reversed};
 }
 
 static void write_levels(uint8_t *out, ptrdiff_t step, const uint8_t *pixels, int count)
 {
+    if (step == CHANNELS) {
+        memcpy(out, pixels, (size_t)count * CHANNELS);
+        return;
+    }
     for (int i = 0; i < count; i++, pixels += CHANNELS) {
         out[i * step] = pixels[0];
         out[i * step + 1] = pixels[1];

@@ -5,9 +5,11 @@
 #include "kernel.h"
 #include "orientation.h"
 
-/* Where in the output the rows and columns of the stored image go, in elements. */
+/* Where in the output the rows and columns of the stored image go, in elements. Columns come in the order in which
+ * they are written, so that most rows are one piece. */
 typedef struct {
     ptrdiff_t start, row_step, column_step;
+    int columns_reversed;
 } penstock_placement;
 
 penstock_placement penstock_place(const penstock_target *target, penstock_turn turn, unsigned flips);
