@@ -18,6 +18,8 @@
 
 /* Below this side a scaled size does not tell which scale it came from. */
 enum { LEAST_REDUCED_SIDE = 16 };
+/* With one or two columns of chroma libjpeg-turbo leaves smooth upsampling away; at most four pixels share one. */
+enum { LEAST_COLUMNS = 16 };
 enum { CHANNELS = PENSTOCK_CHANNELS };
 
 /* Memory that is kept from image to image and only grows. */
@@ -192,13 +194,18 @@ static void make_axes(worker *self, const window *part)
 /* Decode only the columns of the window; says how many decoded pixels stand left of it. */
 static size_t crop_columns(worker *self, const window *part)
 {
+    JDIMENSION whole = self->jpeg.output_width;
     /* One pixel more on each side: smooth upsampling of chroma looks at its neighbours. */
     JDIMENSION left = part->x > 0 ? (JDIMENSION)part->x - 1 : 0;
     JDIMENSION right = (JDIMENSION)(part->x + part->width) + 1;
-    if (right > self->jpeg.output_width)
-        right = self->jpeg.output_width;
+    if (right - left < LEAST_COLUMNS)
+        right = left + LEAST_COLUMNS;
+    if (right > whole)
+        right = whole;
+    if (right - left < LEAST_COLUMNS)
+        left = right > LEAST_COLUMNS ? right - LEAST_COLUMNS : 0;
     JDIMENSION width = right - left;
-    if (width < self->jpeg.output_width)
+    if (width < whole)
         jpeg_crop_scanline(&self->jpeg, &left, &width);
     else
         left = 0;
