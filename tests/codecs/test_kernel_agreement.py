@@ -1,0 +1,168 @@
+"""The kernel beside its fallback: the same pixels within a level, the same failures; and how one is chosen."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import threading
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from jpeg_making import SUBSAMPLINGS, jpeg, soft_picture, turned
+from penstock.codecs import kernel
+from penstock.codecs.headers import read_file_header
+from penstock.codecs.kernel import Failure, Target, decode_range, fallback
+from penstock.errors import RecipeError
+
+built = pytest.mark.skipif(kernel._extension() is None, reason="the kernel was not built")
+NORMALISED = Target(60, 40, "chw-float32", (120.0, 110.0, 100.0), (1.0, 1.0, 1.0))
+
+
+def both(
+    sources: list[bytes], crops: NDArray[Any], target: Target, *, flips: NDArray[np.uint8], reduced: Any
+) -> tuple[NDArray[Any], NDArray[Any], list[Failure], list[Failure]]:
+    outs = [np.zeros((len(sources), *target.shape), target.dtype) for _ in range(2)]
+    ours = decode_range(sources, crops, flips, outs[0], target, reduced=reduced)
+    areas = crops.astype(np.int32)
+    theirs = fallback.decode_positions(range(len(sources)), sources, areas, flips, outs[1], target, reduced=reduced)
+    return outs[0], outs[1], ours, theirs
+
+
+def random_crops(sizes: list[tuple[int, int]], rng: np.random.Generator) -> NDArray[np.int64]:
+    rows = []
+    for width, height in sizes:
+        w, h = int(rng.integers(1, width + 1)), int(rng.integers(1, height + 1))
+        rows.append([rng.integers(width - w + 1), rng.integers(height - h + 1), w, h])
+    return np.array(rows)
+
+
+@built
+@pytest.mark.parametrize("reduced", ["never", "when-twice"])
+@pytest.mark.parametrize("target", [Target(60, 40), Target(7, 90), Target(1, 1), Target(200, 3), NORMALISED], ids=str)
+def test_kernel_and_fallback_agree_within_one_level(target: Target, reduced: Any) -> None:
+    rng = np.random.default_rng(11)
+    sources, sizes = [], []
+    for number in range(96):
+        width, height = (int(side) for side in rng.integers(1, 300, 2))
+        subsampling = SUBSAMPLINGS[number % len(SUBSAMPLINGS)]
+        data = jpeg(soft_picture(width, height, number), subsampling=subsampling, progressive=number % 4 == 0)
+        orientation = number % 8 + 1
+        sources.append(turned(data, orientation))
+        sizes.append((height, width) if orientation >= 5 else (width, height))
+    flips = rng.integers(0, 4, len(sources)).astype(np.uint8)
+    ours, theirs, failed, failed_there = both(sources, random_crops(sizes, rng), target, flips=flips, reduced=reduced)
+    assert failed == failed_there == []
+    assert np.abs(ours.astype(float) - theirs).max() <= 1.001
+
+
+@built
+def test_real_photographs_come_out_the_same(shared_data: Path) -> None:
+    paths = sorted((shared_data / "pets_cat_dog").rglob("*.jpg"))[:40]
+    headers = [read_file_header(path) for path in paths]
+    crops = random_crops([(header.width, header.height) for header in headers], np.random.default_rng(3))
+    sources = [path.read_bytes() for path in paths]
+    flips = np.zeros(len(paths), np.uint8)
+    ours, theirs, failed, failed_there = both(sources, crops, Target(96, 96), flips=flips, reduced="never")
+    assert [failure.position for failure in failed] == [failure.position for failure in failed_there]
+    assert len(failed) < len(paths) / 10
+    assert np.abs(ours.astype(int) - theirs).max() <= 1
+
+
+@built
+def test_damage_is_found_by_both_when_the_whole_image_is_asked_for() -> None:
+    rng = np.random.default_rng(4)
+    good = jpeg(soft_picture(80, 64))
+    sources = [good[: int(cut)] for cut in rng.integers(0, len(good), 60)] + [good]
+    crops = np.tile(np.array([0, 0, 80, 64]), (len(sources), 1))
+    flips = np.zeros(len(sources), np.uint8)
+    _, _, failed, failed_there = both(sources, crops, Target(80, 64), flips=flips, reduced="never")
+    assert [failure.position for failure in failed] == list(range(60))
+    assert [failure.position for failure in failed_there] == list(range(60))
+
+
+@built
+def test_damaged_bytes_never_end_the_process() -> None:
+    rng = np.random.default_rng(5)
+    seeds = [jpeg(soft_picture(70, 50), subsampling=kind, progressive=kind in ("422", "444")) for kind in SUBSAMPLINGS]
+    sources = []
+    for number in range(1200):
+        data = bytearray(turned(seeds[number % len(seeds)], number % 8 + 1))
+        for at in rng.integers(0, len(data), int(rng.integers(1, 6))):
+            data[int(at)] = int(rng.integers(256))
+        sources.append(bytes(data))
+    crops = random_crops([(50, 50)] * len(sources), rng)
+    flips = rng.integers(0, 4, len(sources)).astype(np.uint8)
+    out = np.zeros((len(sources), 20, 30, 3), np.uint8)
+    failures = decode_range(sources, crops, flips, out, Target(30, 20))
+    assert 100 < len(failures) < len(sources)
+    again = np.zeros_like(out)
+    assert decode_range(sources, crops, flips, again, Target(30, 20)) == failures
+    whole = np.setdiff1d(np.arange(len(sources)), [failure.position for failure in failures])
+    np.testing.assert_array_equal(out[whole], again[whole])
+
+
+@built
+def test_other_threads_run_while_a_range_is_decoded() -> None:
+    sources = [jpeg(soft_picture(640, 480))] * 48
+    crops, flips = np.tile(np.array([0, 0, 640, 480]), (48, 1)), np.zeros(48, np.uint8)
+    target, seen = Target(64, 64), []
+    out = np.empty((48, *target.shape), target.dtype)
+    go = threading.Lock()
+    go.acquire()
+
+    def other() -> None:
+        go.acquire()
+        seen.append("ran")
+
+    thread = threading.Thread(target=other)
+    thread.start()
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1000)  # from here the other thread runs only when this one lets go of the GIL
+    try:
+        go.release()
+        before = list(seen)
+        decode_range(sources, crops, flips, out, target, reduced="never")
+        after = list(seen)
+    finally:
+        sys.setswitchinterval(interval)
+        thread.join()
+    assert before == []
+    assert after == ["ran"]
+
+
+def chosen(**environment: str) -> subprocess.CompletedProcess[str]:
+    code = "from penstock.codecs.kernel import which; print(which())"
+    return subprocess.run(
+        [sys.executable, "-c", code], env={**os.environ, **environment}, capture_output=True, text=True, check=False
+    )
+
+
+def test_the_environment_can_ask_for_the_fallback() -> None:
+    assert chosen(PENSTOCK_KERNEL="fallback").stdout.strip() == fallback.libraries()
+    assert "simplejpeg" in fallback.libraries() and "OpenCV" in fallback.libraries()
+
+
+@built
+def test_the_kernel_is_chosen_where_it_is_built() -> None:
+    assert chosen(PENSTOCK_KERNEL="auto").stdout.strip() == kernel.which()
+    assert kernel.which().startswith("libjpeg-turbo ") and kernel.which().endswith(" kernel")
+
+
+def test_an_unknown_wish_is_an_error() -> None:
+    answer = chosen(PENSTOCK_KERNEL="fast")
+    assert answer.returncode != 0
+    assert "PENSTOCK_KERNEL='fast' is not one of auto, fallback." in answer.stderr
+    assert RecipeError.__name__ in answer.stderr
+
+
+def test_the_kernel_was_built_where_it_must_be() -> None:
+    if os.environ.get("PENSTOCK_REQUIRE_KERNEL") != "1":
+        pytest.skip("PENSTOCK_REQUIRE_KERNEL=1 is not set: the fallback may serve here")
+    from penstock.codecs.kernel import _native
+
+    assert _native.LIBRARY.startswith("libjpeg-turbo ")
