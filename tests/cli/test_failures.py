@@ -46,7 +46,6 @@ def pets(photos: Path, tmp_path: Path) -> Path:
         (["pack", "images", "photos", "-o", "a", "--workers", "many"], "workers='many' must be a whole number"),
         (["pack", "images", "photos", "-o", "a", "--split", "train=0.5"], "add up to 0.5 and must add up to 1"),
         (["pack", "images", "photos", "-o", "a", "--size", "12"], "'12' is not WIDTHxHEIGHT"),
-        (["pack", "images", "photos", "-o", "a", "--resume", "--overwrite"], "give one of them"),
         (["pack", "images", "1.jpg", "2.jpg", "3.jpg", "-o", "a"], "here are 3 paths, the first 1.jpg"),
         (["pack", "videos", "a.mp4", "-o", "a", "--crop", "1,2,x"], "crop='1,2,x' is not x,y,width,height"),
         (["pack", "rasters", "a.tif", "-o", "a", "--scale", "bright"], "scale="),

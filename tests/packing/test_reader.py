@@ -171,3 +171,35 @@ def test_hugging_face_opens_it_both_ways(pictures: ps.Pack, tmp_path: Path) -> N
     files = str(pictures.path / "shard-*.arrow")
     loaded = datasets.load_dataset("arrow", data_files=files, split="train", cache_dir=str(tmp_path))
     assert loaded["key"][7] == "pictures/7.jpeg"
+
+
+def test_a_part_of_a_pack_is_packed_with_its_bytes_kept(pictures: ps.Pack, tmp_path: Path) -> None:
+    for number, source in enumerate((pictures.split("train"), ps.concat([pictures, pictures]))):
+        again = ps.pack(source, tmp_path / f"{number}.pack")
+        assert again.manifest.codec == "kept"
+        assert bytes(again.read(3).data) == bytes(source.read(3).data)
+
+
+def test_groups_stay_whole_when_a_pack_and_raw_data_are_joined(tmp_path: Path) -> None:
+    first = ps.pack(Pictures(40, group_size=4), tmp_path / "first.pack")
+    both = ps.pack(ps.concat([first, Pictures(40, group_size=4)]), tmp_path / "both.pack")
+    splits, groups = both.column("split"), both.column("group")
+    assert all(len(set(splits[groups == group])) == 1 for group in np.unique(groups))
+
+
+def test_own_sources_without_columns_can_be_cut_and_joined(tmp_path: Path) -> None:
+    assert len(ps.pack(ps.Subset(EveryKind(20), range(5)), tmp_path / "few.pack")) == 5
+    assert len(ps.pack(ps.concat([EveryKind(4), EveryKind(3)]), tmp_path / "both.pack")) == 7
+
+
+def test_verify_on_read_finds_an_index_that_points_elsewhere(tmp_path: Path) -> None:
+    pack = ps.pack(Pictures(10), tmp_path / "one.pack")
+    careful = ps.open(pack.path, verify=True)
+    for name in ("offset", "length"):
+        column = careful.columns[name].copy()
+        column[1] = column[2]
+        careful.columns[name] = column
+    careful._offset, careful._length = careful.columns["offset"].data, careful.columns["length"].data
+    with pytest.raises(ps.PackError, match="sample 1\\) is damaged"):
+        careful[1]
+    assert careful[3]["key"] == "pictures/3.png"

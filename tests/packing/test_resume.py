@@ -190,3 +190,67 @@ def test_a_part_that_cannot_be_read_to_its_end_is_left_out_from_there_when_asked
         pack = ps.pack(Torn(), path, codec=codec, on_bad_sample="skip", overwrite=True)
         assert len(pack) == 70 and pack[69]["key"] == "reelxx#19"
         assert pack.manifest.skipped == ({"sample": "reelx", "reason": "it breaks off"},)
+
+
+@pytest.mark.parametrize("damage", ["removed", "cut", "zeroed"])
+@pytest.mark.parametrize("source", [Pictures(400), Reels(300, 150, size=(64, 64))], ids=["samples", "parts"])
+def test_a_finished_shard_that_was_damaged_is_made_again(tmp_path: Path, damage: str, source: ps.Source) -> None:
+    options = {"shard_mb": 1, "codec": "png"} | ({"size": "96x96"} if isinstance(source, Pictures) else {})
+    ps.pack(source, tmp_path / "whole.pack", **options)
+    path = tmp_path / "one.pack"
+    assert kill_in_the_last_shard(source, path, options)
+    shard = tmp_path / "one.pack.partial" / "pack" / "shard-00001.arrow"
+    if damage == "removed":
+        shard.unlink()
+    elif damage == "cut":
+        shard.write_bytes(shard.read_bytes()[:-100])
+    else:
+        content = shard.read_bytes()
+        shard.write_bytes(content[:5000] + bytes(3000) + content[8000:])
+    ps.pack(source, path, resume=True, **options)
+    assert folder_bytes(path) == folder_bytes(tmp_path / "whole.pack")
+
+
+def kill_in_the_last_shard(source: ps.Source, path: Path, options: dict[str, object]) -> bool:
+    """Stop packing when at least three shards are finished."""
+    from penstock.packing import writer
+
+    class Stop(Exception):  # noqa: N818 - not an error of anybody
+        pass
+
+    add = writer.Journal.add
+
+    def stopping(self: writer.Journal, *arguments: object) -> None:
+        add(self, *arguments)  # type: ignore[arg-type]
+        if len(self.finished) == 3:
+            raise Stop
+
+    writer.Journal.add = stopping  # type: ignore[method-assign]
+    try:
+        ps.pack(source, path, **options)
+    except Stop:
+        return True
+    finally:
+        writer.Journal.add = add  # type: ignore[method-assign]
+    return False
+
+
+def test_a_line_that_was_cut_off_costs_no_later_shard(tmp_path: Path) -> None:
+    options = {"shard_mb": 1, "size": "96x96", "codec": "png"}
+    path = tmp_path / "one.pack"
+    assert kill_in_the_last_shard(Pictures(400), path, options)
+    journal = tmp_path / "one.pack.partial" / "journal.jsonl"
+    journal.write_text(journal.read_text() + '{"entry": {"file": "sha')
+    with pytest.raises(ps.HopError):
+        ps.pack(Pictures(400, broken=(399,)), path, resume=True, **options)
+    lines = journal.read_text().splitlines()
+    assert len(lines) >= 6 and all(line.endswith("}") for line in lines)
+
+
+def test_a_pack_that_was_replaced_meanwhile_is_noticed_as_a_source(tmp_path: Path) -> None:
+    options = {"shard_mb": 1, "size": "96x96", "codec": "png"}
+    source = ps.pack(Pictures(400), tmp_path / "source.pack")
+    assert kill_in_the_last_shard(source, tmp_path / "one.pack", options)
+    again = ps.pack(Pictures(400, "jpeg"), tmp_path / "source.pack", overwrite=True)
+    with pytest.raises(ps.PackError, match="changed since it was packed"):
+        ps.pack(again, tmp_path / "one.pack", resume=True, **options)

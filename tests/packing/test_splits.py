@@ -102,7 +102,7 @@ def test_blocks_leave_the_guard_between_them(expected: int, guard: int) -> None:
         return
     codes = [blocks.code(position) for position in range(expected + 5)]
     assert codes.count(-1) == guard
-    assert abs(codes.count(0) - 0.8 * (expected - guard)) <= 1
+    assert abs(codes.count(0) - 0.8 * expected) <= 0.25 * expected
     assert sorted(set(codes) - {-1}) == [0, 1]
     assert codes == [0] * codes.count(0) + [-1] * guard + [1] * codes.count(1)
 

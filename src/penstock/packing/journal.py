@@ -46,8 +46,7 @@ class Journal:
 
     def begin(self, plan: dict[str, Any]) -> None:
         """Start anew."""
-        self.places.begin()
-        (self.places.workshop / PLAN_NAME).write_text(json.dumps(plan, indent=1), encoding="utf-8")
+        self.places.begin(json.dumps(plan, indent=1))
 
     def go_on(self, plan: dict[str, Any]) -> None:
         """Take over what is finished; raise when it was begun from other data or with other options."""

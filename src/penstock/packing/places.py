@@ -39,7 +39,7 @@ class Places:
             else:
                 self.replaced.rename(self.target)
         if self.target.exists() and self._is_workshop() and not self.pack.exists():
-            shutil.rmtree(self.workshop)
+            self._remove_workshop()
 
     def check(self, resume: bool, overwrite: bool) -> None:
         """Refuse what would lose something: an existing pack, a foreign folder, unfinished work."""
@@ -50,23 +50,30 @@ class Places:
             raise PackError(
                 f"{self.target} exists already. Pass --overwrite to replace it, or choose another name with -o."
             )
-        if self.workshop.exists() and not self._is_workshop():
-            raise PackError(f"{self.workshop} is in the way and not ours; it is left alone. Rename it, or choose -o.")
+        self._refuse_foreign(self.workshop, self._is_workshop())
+        self._refuse_foreign(self.replaced, False)
         if self.workshop.exists() and not (resume or overwrite):
             raise PackError(
                 f"{self.workshop} is an unfinished pack. Pass --resume to go on with it, or --overwrite to start anew."
             )
 
+    @staticmethod
+    def _refuse_foreign(folder: Path, ours: bool) -> None:
+        if folder.exists() and not ours:
+            raise PackError(f"{folder} is in the way and not ours; it is left alone. Rename it, or choose another -o.")
+
     def _is_workshop(self) -> bool:
         return self.workshop.is_dir() and ((self.workshop / PLAN_NAME).exists() or not any(self.workshop.iterdir()))
 
-    def begin(self) -> None:
-        """An empty workshop."""
+    def begin(self, plan: str) -> None:
+        """A workshop with nothing but a plan in it."""
         if self.workshop.exists():
-            shutil.rmtree(self.workshop)
-        self.pack.mkdir(parents=True)
+            self._remove_workshop()
+        self.workshop.mkdir()
+        (self.workshop / PLAN_NAME).write_text(plan, encoding="utf-8")
         if self.target.exists():
             (self.workshop / REPLACES_NAME).touch()
+        self.pack.mkdir()
 
     def give_the_name(self) -> None:
         """The finished pack takes its name; an old one goes only then."""
@@ -75,11 +82,22 @@ class Places:
         self.pack.rename(self.target)
         if self.replaced.exists():
             _remove_pack(self.replaced)
-        shutil.rmtree(self.workshop)
+        self._remove_workshop()
 
     def abandon(self) -> None:
         """A workshop without anything finished would only be in the way."""
-        shutil.rmtree(self.workshop, ignore_errors=True)
+        if self._is_workshop():
+            self._remove_workshop()
+
+    def _remove_workshop(self) -> None:
+        """The plan goes last, so that a half removed workshop can still be told from a user's folder."""
+        if self.pack.exists():
+            shutil.rmtree(self.pack)
+        for path in self.workshop.iterdir():
+            if path.name != PLAN_NAME:
+                path.unlink()
+        (self.workshop / PLAN_NAME).unlink(missing_ok=True)
+        self.workshop.rmdir()
 
 
 def _is_pack_or_empty(folder: Path) -> bool:

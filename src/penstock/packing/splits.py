@@ -21,6 +21,9 @@ from penstock.seeds import name_bits
 DEFAULT_GUARD = 24
 GAP = "gap"
 
+# How far a cut may move to a better place, in samples.
+MOST_MOVED = 2000
+
 
 def assign_splits(
     groups: Sequence[str],
@@ -122,21 +125,26 @@ def cut_in_order(expected: int, fractions: Mapping[str, float], guard: Callable[
     shares = list(fractions.values())
     if len(shares) < 2:
         return None
-    # Twice: how much the gaps take is known only once it is known where they are.
-    blocks = _cut(expected, expected, shares, guard)
-    blocks = _cut(expected, expected - sum(blocks.guards), shares, guard)
-    starts = [0, *(end + gap for end, gap in zip(blocks.ends, blocks.guards, strict=True))]
-    return blocks if all(start < end for start, end in zip(starts, blocks.ends, strict=False)) else None
-
-
-def _cut(expected: int, usable: int, shares: list[float], guard: Callable[[int], int]) -> Blocks:
-    ends, guards, position = [], [], 0
-    for share in shares[:-1]:
-        position += round(usable * share)
-        ends.append(position)
-        guards.append(guard(position))
-        position += guards[-1]
+    ends: list[int] = []
+    guards: list[int] = []
+    position = 0
+    for number, share in enumerate(shares[:-1]):
+        wanted = position + round((expected - position) * share / sum(shares[number:]))
+        cut = _best_cut(wanted, position, expected, guard)
+        if cut is None:
+            return None
+        ends.append(cut)
+        guards.append(guard(cut))
+        position = cut + guards[-1]
     return Blocks((*ends, expected), (*guards, 0))
+
+
+def _best_cut(wanted: int, start: int, stop: int, guard: Callable[[int], int]) -> int | None:
+    """The place near `wanted` where moving the cut and the gap behind it cost the fewest samples together."""
+    reach = min((stop - start) // 4, MOST_MOVED)
+    near = range(max(start + 1, wanted - reach), min(stop - 1, wanted + reach) + 1)
+    costs = {cut: abs(cut - wanted) + gap for cut in near if cut + (gap := guard(cut)) < stop}
+    return min(costs, key=lambda cut: (costs[cut], cut), default=None)
 
 
 def ordered_names(names: Sequence[str]) -> list[str]:

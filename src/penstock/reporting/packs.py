@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,7 @@ def pack_facts(pack: Pack) -> dict[str, Any]:
     manifest = pack.manifest
     shard_bytes = sum(shard.bytes for shard in manifest.shards)
     return {
-        "path": pack.path.as_posix(),
+        "path": _as_people_say(pack.path),
         "samples": len(pack),
         "fields": {field.name: field.kind for field in pack.schema.fields},
         "classes": _class_counts(pack),
@@ -35,6 +36,12 @@ def pack_facts(pack: Pack) -> dict[str, Any]:
         "options": manifest.options,
         "notes": {name: value for name, value in manifest.notes.items() if name != "split"},
     }
+
+
+def _as_people_say(path: Path) -> str:
+    """A path below the working directory without the way there."""
+    here = Path.cwd()
+    return (path.relative_to(here) if path.is_relative_to(here) else path).as_posix()
 
 
 def _class_counts(pack: Pack) -> dict[str, int]:
