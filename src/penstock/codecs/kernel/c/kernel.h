@@ -14,7 +14,9 @@
 #include <stdint.h>
 
 /* More pixels than this are refused: a damaged header must not ask for gigabytes. */
+#ifndef PENSTOCK_MOST_PIXELS
 #define PENSTOCK_MOST_PIXELS (1L << 28)
+#endif
 /* The longest side of a sample. */
 #define PENSTOCK_MOST_SIDE 16384
 #define PENSTOCK_REASON_BYTES 240
