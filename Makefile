@@ -10,7 +10,11 @@ STAMP := $(VENV)/.penstock-installed
 
 setup: $(STAMP)
 
-$(STAMP): pyproject.toml
+# The JPEG kernel is built where libjpeg-turbo's headers are; without them a slower fallback does its work.
+$(STAMP): pyproject.toml setup.py $(wildcard src/penstock/codecs/kernel/c/*)
+	@if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && [ ! -e /usr/include/jpeglib.h ]; then \
+		{ apt-get update -qq && apt-get install -y -qq libjpeg62-turbo-dev; } >/dev/null 2>&1 || \
+		echo "libjpeg62-turbo-dev could not be installed: JPEGs will be decoded without the kernel."; fi
 ifneq ($(UV),)
 	test -x $(BIN)/python || $(UV) venv --quiet --python $(PYTHON) $(VENV)
 	$(UV) pip install --quiet --python $(BIN)/python -e '.[dev]'
@@ -38,6 +42,7 @@ demo: setup
 
 bench: setup
 	$(BIN)/python -m benchmarks.packing
+	$(BIN)/python -m benchmarks.kernel
 
 docs: setup
 	$(BIN)/python docs/build.py
