@@ -135,9 +135,9 @@ class BareLoop:
         command = [str(program), str(orders), str(THREADS)]
         self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 
-    def seconds(self) -> float:
+    def seconds(self, layout: str) -> float:
         assert self._process.stdin is not None and self._process.stdout is not None
-        self._process.stdin.write("\n")
+        self._process.stdin.write(layout)
         self._process.stdin.flush()
         return float(self._process.stdout.readline())
 
@@ -169,8 +169,9 @@ def measure(home: Path) -> dict[str, float]:
     loop = BareLoop(home, jobs)
     runs: dict[str, Callable[[], float]] = {
         "kernel": lambda: batch_seconds(jobs, with_kernel(UINT8)),
-        "bare loop": loop.seconds,
+        "bare loop": lambda: loop.seconds("u"),
         "kernel, float32": lambda: batch_seconds(jobs, with_kernel(NORMALISED)),
+        "bare loop, float32": lambda: loop.seconds("f"),
         "simplejpeg": lambda: batch_seconds(jobs, sample_by_sample(with_simplejpeg)),
         "simplejpeg, float32": lambda: batch_seconds(jobs, sample_by_sample(with_simplejpeg, normalise=True)),
         "OpenCV": lambda: batch_seconds(jobs, sample_by_sample(with_opencv)),
@@ -193,7 +194,7 @@ def results(rates: dict[str, float]) -> list[Result]:
 
     return [
         line("kernel", "bare loop", 0.93),
-        line("kernel, float32", "bare loop", 0.85),
+        line("kernel, float32", "bare loop, float32", 0.85),
         line("kernel", "simplejpeg", 1.3),
         line("kernel", "OpenCV", 1.3),
         line("kernel", "Pillow", 1.3),

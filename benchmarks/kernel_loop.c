@@ -1,7 +1,8 @@
-/* The kernel without Python: two threads over the same images and crops, one round for each line on stdin.
+/* The kernel without Python: two threads over the same images and crops, one round for each letter on stdin:
+ * u writes uint8, f writes normalised float32. Answers with seconds.
  *
  * kernel_loop JOBS THREADS; JOBS is: int32 count, width, height, range; then for each image int64 bytes,
- * int32 x y width height, int32 flips; then all bytes, one image after another. Answers with seconds.
+ * int32 x y width height, int32 flips; then all bytes, one image after another.
  */
 #include <pthread.h>
 #include <stdio.h>
@@ -25,6 +26,7 @@ static penstock_target target;
 static penstock_source *sources;
 static penstock_crop *crops;
 static uint8_t *flips;
+static float table[PENSTOCK_CHANNELS * PENSTOCK_LEVELS];
 static int next_start;
 
 static void *checked(void *memory)
@@ -99,7 +101,11 @@ int main(int count, char **arguments)
         return 2;
     load(arguments[1]);
     int workers = atoi(arguments[2]);
-    while (workers >= 1 && workers <= 64 && getchar() != EOF) {
+    for (int i = 0; i < PENSTOCK_CHANNELS * PENSTOCK_LEVELS; i++)
+        table[i] = ((float)(i % PENSTOCK_LEVELS) - 116.0f) / 57.0f;
+    int letter;
+    while (workers >= 1 && workers <= 64 && (letter = getchar()) != EOF) {
+        target.table = letter == 'f' ? table : NULL;
         double start = now();
         next_start = 0;
         for (int i = 0; i < workers; i++)

@@ -247,6 +247,7 @@ def test_a_missing_end_is_seen_when_the_crop_reaches_it() -> None:
     data = jpeg(soft_picture(64, 48))
     assert data.endswith(b"\xff\xd9")
     assert failure(data[:-2], (0, 40, 8, 8))
+    assert failure(data[:-2] + bytes(64), (0, 40, 8, 8))
 
 
 @pytest.mark.parametrize(

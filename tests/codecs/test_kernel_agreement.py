@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from jpeg_making import SUBSAMPLINGS, jpeg, soft_picture, turned
 from penstock.codecs import kernel
 from penstock.codecs.headers import read_file_header
+from penstock.codecs.images import encode_image
 from penstock.codecs.kernel import Failure, Target, decode_range, fallback
 from penstock.errors import RecipeError
 
@@ -104,6 +105,50 @@ def test_damaged_bytes_never_end_the_process() -> None:
     assert decode_range(sources, crops, flips, again, Target(30, 20)) == failures
     whole = np.setdiff1d(np.arange(len(sources)), [failure.position for failure in failures])
     np.testing.assert_array_equal(out[whole], again[whole])
+
+
+def other_kinds() -> dict[str, bytes]:
+    """Bytes that the extension leaves to the fallback, which knows more kinds or the better reason."""
+    data = bytearray(jpeg(soft_picture(64, 48)))
+    frame = data.index(b"\xff\xc0")
+    lossless, deep = bytearray(data), bytearray(data)
+    lossless[frame + 1] = 0xC3
+    deep[frame + 1], deep[frame + 4] = 0xC1, 12
+    return {"png": encode_image(soft_picture(64, 48), "png"), "lossless": bytes(lossless), "12 bits": bytes(deep)}
+
+
+@built
+@pytest.mark.parametrize("kind", other_kinds())
+def test_the_extension_leaves_other_kinds_to_the_fallback(kind: str) -> None:
+    extension, data, out = kernel._extension(), other_kinds()[kind], np.zeros((1, 48, 64, 3), np.uint8)
+    assert extension is not None
+    crops = np.array([[0, 0, 64, 48]], np.int32)
+    missed = extension.decode_range((data,), crops, np.zeros(1, np.uint8), out, None, 64, 48, False)
+    assert [(position, bool(is_other_kind)) for position, is_other_kind, _ in missed] == [(0, True)]
+    assert not out.any()
+
+
+@built
+def test_the_extension_checks_what_it_is_given_itself() -> None:
+    extension, data = kernel._extension(), jpeg(soft_picture(64, 48))
+    assert extension is not None
+    crops, flips, out = np.array([[0, 0, 8, 6]], np.int32), np.zeros(1, np.uint8), np.zeros((1, 6, 8, 3), np.uint8)
+    table = np.zeros((3, 256), np.float32)
+    wrong: list[tuple[Any, ...]] = [
+        ((data,), crops[:, :3].copy(), flips, out, None, 8, 6, False),
+        ((data,), crops, np.zeros(2, np.uint8), out, None, 8, 6, False),
+        ((data,), crops, flips, out[:, :5].copy(), None, 8, 6, False),
+        ((data,), crops, flips, out, table, 8, 6, False),
+        ((data,), crops, flips, np.zeros((1, 3, 6, 8), np.float32), table[:2].copy(), 8, 6, False),
+        ((data,), crops, flips, out, None, 0, 6, False),
+        ((data,), crops, flips, out, None, 8, 2**30, False),
+        ((data,), crops, flips, out[:, :, ::2], None, 4, 6, False),
+        ([data], crops, flips, out, None, 8, 6, False),
+    ]
+    for arguments in wrong:
+        with pytest.raises((ValueError, TypeError, BufferError)):
+            extension.decode_range(*arguments)
+    assert not out.any()
 
 
 @built
