@@ -110,11 +110,11 @@ class Source(Protocol):
 
 
 class Origin(NamedTuple):
-    """The file a sample comes from, and enough of its state to notice a change."""
+    """The file a sample comes from, its size, and a number that changes with it (for files when they were changed)."""
 
     file: str
     size: int
-    modified_ns: int
+    version: int
 
 
 @runtime_checkable

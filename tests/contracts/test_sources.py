@@ -15,6 +15,8 @@ import numpy as np
 import pytest
 
 import penstock as ps
+from made_sources import EveryKind, Reels, pixels
+from penstock.codecs.images import encode_image
 from penstock.samples import RESERVED, annotations_of
 from picture_making import write_picture
 from raster_making import noise, write_raster, write_table
@@ -78,6 +80,28 @@ def frame_folders(folder: Path) -> ps.Source:
     return ps.Videos(folder, size=None)
 
 
+def encoded_frames(folder: Path) -> ps.Source:
+    import h5py
+
+    with h5py.File(folder / "mouse.h5", "w") as file:
+        frames = file.create_dataset("frame", (4,), dtype=h5py.vlen_dtype(np.uint8))
+        for number in range(4):
+            frames[number] = np.frombuffer(encode_image(pixels(number), "png"), np.uint8)
+    return ps.Videos(folder / "mouse.h5", size="16x12")
+
+
+def packed(folder: Path) -> ps.Source:
+    return ps.pack(EveryKind(6), folder / "one.pack")
+
+
+def packed_video(folder: Path) -> ps.Source:
+    return ps.pack(Reels(20, 7), folder / "one.pack", codec="h264")
+
+
+def own(folder: Path) -> ps.Source:
+    return EveryKind(6)
+
+
 FACTORIES: dict[str, Callable[[Path], ps.Source]] = {
     "images": images,
     "plain images": plain_images,
@@ -86,6 +110,10 @@ FACTORIES: dict[str, Callable[[Path], ps.Source]] = {
     "plain rasters": plain_rasters,
     "videos": videos,
     "frame folders": frame_folders,
+    "encoded frames": encoded_frames,
+    "packed": packed,
+    "packed video": packed_video,
+    "own": own,
     "concat": joined,
     "subset": chosen,
 }
@@ -204,6 +232,8 @@ def test_eight_threads_at_once_read_what_one_reads(source: ps.Source) -> None:
 
 
 def test_indices_count_from_both_ends_and_no_further(source: Any) -> None:
+    if not hasattr(source, "__getitem__"):
+        pytest.skip("a source of a user's own need not be indexable")
     assert_same(source[-1], source[len(source) - 1])
     for index in (len(source), -len(source) - 1):
         with pytest.raises(IndexError, match=f"sample {index} does not exist: there are {len(source)} samples"):

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import json
+import sys
 from typing import Any
 
 import click
 
 import penstock as ps
 from penstock.cli.options import make_source, source_options
+
+# About two screens.
+SHOWN_LINES = 100
 
 
 @click.group()
@@ -22,8 +26,19 @@ def _look(kind: type[Any], paths: tuple[str, ...], as_json: bool, options: dict[
         result = ps.check(make_source(kind, paths, options), decode=decode)
     except ps.DataError as error:
         return _stopped(error, as_json)
-    click.echo(json.dumps(result.as_dict(), ensure_ascii=False) if as_json else str(result))
+    click.echo(json.dumps(result.as_dict(), ensure_ascii=False) if as_json else _shortened(str(result)))
     return 0 if result.ok else 1
+
+
+def _shortened(text: str) -> str:
+    """On a terminal, as much as a person reads; all of it where it is piped or written to a file."""
+    lines = text.splitlines()
+    if len(lines) <= SHOWN_LINES or not sys.stdout.isatty():
+        return text
+    hidden = len(lines) - 1 - SHOWN_LINES
+    return "\n".join(
+        [*lines[:SHOWN_LINES], f"… and {hidden:,} more; pipe this, or pass --json, to see all.", lines[-1]]
+    )
 
 
 def _stopped(error: ps.DataError, as_json: bool) -> int:

@@ -26,6 +26,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from penstock.codecs.headers import UnreadableImage
 from penstock.codecs.opencv import opencv
 from penstock.errors import RecipeError, require
 from penstock.geometry import Window
@@ -44,7 +45,7 @@ _SLICE_TYPES = frozenset({1, 5})
 _KEPT_TYPES = frozenset({1, 5, 7, 8})
 
 
-class UnreadableVideo(ValueError):  # noqa: N818 - reads as what it is: "unreadable video: …"
+class UnreadableVideo(UnreadableImage):
     """A file or some bytes are not video that can be read; the text is the short reason."""
 
 

@@ -17,7 +17,7 @@ from penstock.codecs.images import decode_image, decode_mask
 from penstock.errors import MissingExtra, PackError, RecipeError, nearest
 from penstock.packing.columns import row_checksum
 from penstock.packing.index import open_index
-from penstock.packing.layout import GOP_FRAMES, shape_column
+from penstock.packing.layout import GOP_FRAMES, INDEX_NAME, shape_column
 from penstock.packing.manifest import Manifest, read_manifest
 from penstock.packing.mapping import MappedShard
 from penstock.packing.verifying import verify_pack
@@ -172,19 +172,20 @@ class Pack:
         return frame
 
     def _check(self, shard: MappedShard, index: int, data: memoryview) -> None:
-        """Compare the row, the index and the bytes that the index points to."""
+        """Compare the row with its checksum, and the index with the row."""
         row, leader = self._row[index], self._row[index] - int(self.columns["position"][index])
         try:
-            whole = all(self._matches(shard, each) for each in {row, leader})
+            if not all(self._matches(shard, each) for each in {row, leader}):
+                raise PackError(f"{shard.path} row {row} (sample {index}) is damaged: its checksum does not match.")
             views, inner = shard.row(row)
-            whole &= int(views["checksum"].value(inner)) == int(self.columns["checksum"][index])
+            pointed = int(views["checksum"].value(inner)) == int(self.columns["checksum"][index])
             if self.schema.image is not None:
                 views, inner = shard.row(leader)
-                whole &= views[self.schema.image.name].content(inner) == data
+                pointed &= views[self.schema.image.name].content(inner) == data
         except (IndexError, KeyError):
-            whole = False
-        if not whole:
-            raise PackError(f"{shard.path} row {row} (sample {index}) is damaged: its checksum does not match.")
+            pointed = False
+        if not pointed:
+            raise PackError(f"{self.path / INDEX_NAME} is damaged: sample {index} is not where it points to.")
 
     @staticmethod
     def _matches(shard: MappedShard, row: int) -> bool:
@@ -194,8 +195,9 @@ class Pack:
     # Many samples
 
     def origin(self, index: int) -> Origin:
-        """The pack itself and the checksum of the row: what was packed from it notices when it is replaced."""
-        return Origin(self.path.as_posix(), int(self.columns["length"][index]), int(self.columns["checksum"][index]))
+        """The shard and the checksum of the row: what is packed from it notices when this pack is replaced."""
+        shard = self.manifest.shards[self._shard[index]]
+        return Origin((self.path / shard.file).as_posix(), shard.bytes, int(self.columns["checksum"][index]))
 
     def split(self, name: str) -> Subset:
         """The samples of one split, in order."""

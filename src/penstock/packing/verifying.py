@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -16,6 +15,7 @@ from penstock.packing.index import open_index
 from penstock.packing.layout import UNREADABLE_ARROW
 from penstock.packing.manifest import Manifest, ShardEntry
 from penstock.packing.mapping import MappedShard
+from penstock.packing.options import usable_cores
 from penstock.packing.shards import file_checksum
 
 
@@ -47,7 +47,7 @@ class DamagedPack(PackError):  # noqa: N818 - it is a PackError by inheritance
 
 def verify_pack(folder: Path, manifest: Manifest) -> None:
     """Raise DamagedPack unless every file is there and every checksum matches."""
-    with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
+    with ThreadPoolExecutor(usable_cores()) as pool:
         found = pool.map(lambda entry: list(_file_damages(folder, manifest, entry)), [manifest.index, *manifest.shards])
     damages = tuple(damage for damages in found for damage in damages)
     if damages:

@@ -86,10 +86,11 @@ def prepared_parts(parts: Sequence[Part], preparation: Preparation, start: Place
                 yield Prepared(run.bad, run.part, 0, Place(run.part + 1, 0))
                 continue
             last = run.raws[-1].index + 1
-            for number, outcome in enumerate(outcomes):
-                sample = run.raws[number].index if len(outcomes) == len(run.raws) else last - 1
-                after = last if options.codec == "h264" else sample + 1
-                yield Prepared(outcome, run.part, sample, Place(run.part, after))
+            # A group of pictures ends as a whole; bad frames come first, so its rows are told by their own numbers.
+            together = options.codec == "h264"
+            for raw, outcome in zip(run.raws, outcomes, strict=True):
+                sample = int(outcome.values["frame"]) if together and isinstance(outcome, Row) else raw.index
+                yield Prepared(outcome, run.part, sample, Place(run.part, last if together else sample + 1))
     finally:
         pool.shutdown(cancel_futures=True)
 

@@ -103,7 +103,8 @@ def _utf8(path: Path, name: str) -> tuple[bytes, list[Problem]]:
 def _records(text: bytes, name: str) -> _Records:
     """Split into records at line ends outside quotes, and drop those that hold nothing but blanks."""
     if b' "' in text:  # quotes count only at the start of a field, and people put blanks before them
-        text = re.sub(rb'(^|[,;\t\n]) +"', rb'\1"', text)
+        within = np.logical_xor.accumulate(np.frombuffer(text, np.uint8) == _QUOTE)
+        text = re.sub(rb'(^|[,;\t\n]) +"', lambda found: found[0] if within[found.start()] else found[1] + b'"', text)
     if not text.endswith(b"\n"):
         text += b"\n"
     data = np.frombuffer(text, np.uint8)
