@@ -30,22 +30,25 @@ static void write_levels(uint8_t *out, ptrdiff_t step, const uint8_t *pixels, in
     }
 }
 
-static void write_plane(float *out, ptrdiff_t step, const uint8_t *pixels, int count, const float *table)
+static void write_planes(float *out, ptrdiff_t step, ptrdiff_t plane, const uint8_t *pixels, int count,
+                         const float *table)
 {
-    for (int i = 0; i < count; i++)
-        out[i * step] = table[pixels[i * CHANNELS]];
+    float *restrict red = out, *restrict green = out + plane, *restrict blue = out + 2 * plane;
+    const float *reds = table, *greens = table + PENSTOCK_LEVELS, *blues = table + 2 * PENSTOCK_LEVELS;
+    for (int i = 0; i < count; i++, pixels += CHANNELS) {
+        red[i * step] = reds[pixels[0]];
+        green[i * step] = greens[pixels[1]];
+        blue[i * step] = blues[pixels[2]];
+    }
 }
 
 void penstock_write_row(const penstock_target *target, penstock_placement where, void *out, int row,
                         const uint8_t *pixels, int count)
 {
     ptrdiff_t start = where.start + row * where.row_step;
-    if (target->table == NULL) {
-        write_levels((uint8_t *)out + start, where.column_step, pixels, count);
-        return;
-    }
     ptrdiff_t plane = (ptrdiff_t)target->width * target->height;
-    for (int channel = 0; channel < CHANNELS; channel++)
-        write_plane((float *)out + channel * plane + start, where.column_step, pixels + channel, count,
-                    target->table + channel * PENSTOCK_LEVELS);
+    if (target->table == NULL)
+        write_levels((uint8_t *)out + start, where.column_step, pixels, count);
+    else
+        write_planes((float *)out + start, where.column_step, plane, pixels, count, target->table);
 }
