@@ -82,15 +82,27 @@ static void reduce_pixel(uint8_t *pixel, const int16_t *left, const float *weigh
     pixel[2] = rounded(blue);
 }
 
-void penstock_mix_columns(uint8_t *restrict pixels, const int16_t *restrict mixed, const penstock_axis *axis)
+static void mix_pixels(uint8_t *restrict pixels, const int16_t *restrict mixed, const penstock_axis *axis)
 {
-    int position = axis->reversed ? axis->count - 1 : 0, step = axis->reversed ? -1 : 1;
-    for (int i = 0; i < axis->count; i++, position += step, pixels += 3) {
-        penstock_tap tap = axis->taps[position];
-        const int16_t *left = mixed + 3 * (size_t)tap.first;
-        if (axis->reducing)
-            reduce_pixel(pixels, left, axis->weights + (size_t)position * (size_t)axis->most_taps, tap.taps);
-        else
-            mix_pixel(pixels, left, column_weight(tap.share));
+    const penstock_tap *tap = axis->reversed ? axis->taps + axis->count - 1 : axis->taps;
+    ptrdiff_t step = axis->reversed ? -1 : 1;
+    for (int i = 0; i < axis->count; i++, tap += step, pixels += 3)
+        mix_pixel(pixels, mixed + 3 * (size_t)tap->first, column_weight(tap->share));
+}
+
+static void reduce_pixels(uint8_t *restrict pixels, const int16_t *restrict mixed, const penstock_axis *axis)
+{
+    for (int i = 0; i < axis->count; i++, pixels += 3) {
+        int position = axis->reversed ? axis->count - 1 - i : i;
+        const float *weights = axis->weights + (size_t)position * (size_t)axis->most_taps;
+        reduce_pixel(pixels, mixed + 3 * (size_t)axis->taps[position].first, weights, axis->taps[position].taps);
     }
+}
+
+void penstock_mix_columns(uint8_t *pixels, const int16_t *mixed, const penstock_axis *axis)
+{
+    if (axis->reducing)
+        reduce_pixels(pixels, mixed, axis);
+    else
+        mix_pixels(pixels, mixed, axis);
 }
