@@ -112,6 +112,24 @@ class Announced(Pictures):
         return super().read(index)
 
 
+class Numbers:
+    """Many samples of one number each: nearly all of the pack is its index."""
+
+    schema = ps.Schema((ps.Field("value", "number", "int32"),))
+
+    def __init__(self, count: int) -> None:
+        self.count = count
+
+    def __len__(self) -> int:
+        return self.count
+
+    def read(self, index: int) -> ps.Raw:
+        return ps.Raw(index, index)
+
+    def decode(self, raw: ps.Raw) -> dict[str, Any]:
+        return {"value": raw.data}
+
+
 class Deadly(Pictures):
     """Ends its process without a word at one sample."""
 

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import penstock as ps
-from made_sources import Deadly, Pictures, folder_bytes
+from made_sources import Deadly, Numbers, Pictures, folder_bytes
 from penstock.packing.verifying import DamagedPack
 
 
@@ -162,6 +162,13 @@ def test_a_full_disk_is_an_error_and_work_goes_on_once_there_is_space(small_disk
     ps.pack(Pictures(120), small_disk / "one.pack", resume=True, **options).verify()
     ps.pack(Pictures(120), tmp_path / "reference.pack", **options)
     assert folder_bytes(small_disk / "one.pack") == folder_bytes(tmp_path / "reference.pack")
+
+
+def test_a_disk_that_fills_up_while_the_index_is_written_is_an_error_and_no_crash(small_disk: Path) -> None:
+    with pytest.raises(ps.PackError, match=r"the disk is full.*--resume"):
+        ps.pack(Numbers(24_000), small_disk / "one.pack")
+    assert not (small_disk / "one.pack").exists()
+    assert (small_disk / "one.pack.partial" / "pack" / "shard-00000.arrow").exists()
 
 
 def test_errors_survive_the_way_between_processes() -> None:
