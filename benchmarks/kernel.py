@@ -163,9 +163,18 @@ def batch_seconds(jobs: Jobs, make: Make) -> float:
     return seconds(run)
 
 
+def check_that_all_make_the_same(jobs: Jobs) -> None:
+    """Filters differ a little above a factor of two; crops, flips and sizes must not."""
+    ours = with_kernel(UINT8)(jobs, slice(0, BATCH)).astype(int)
+    for one in (with_simplejpeg, with_opencv, with_pillow):
+        difference = np.abs(ours - sample_by_sample(one)(jobs, slice(0, BATCH))).mean()
+        assert difference < 3, f"{one.__name__} differs by {difference:.1f} levels"
+
+
 def measure(home: Path) -> dict[str, float]:
     """Images per second of every contestant: medians of alternating rounds."""
     jobs = make_jobs(home / "jpegs")
+    check_that_all_make_the_same(jobs)
     loop = BareLoop(home, jobs)
     runs: dict[str, Callable[[], float]] = {
         "kernel": lambda: batch_seconds(jobs, with_kernel(UINT8)),
