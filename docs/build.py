@@ -16,21 +16,26 @@ WIDTH = 110
 def page() -> str:
     """The help of every command, one after another."""
     sections = ["# All commands", "", "Written by `make docs` from the commands' own help.", ""]
-    for name, command in commands(penstock, "penstock"):
-        with click.Context(command, info_name=name, terminal_width=WIDTH, max_content_width=WIDTH) as context:
-            sections += [f"## {name}", "", "```", command.get_help(context), "```", ""]
+    for context in commands(_context(penstock, "penstock", None)):
+        sections += [f"## {context.command_path}", "", "```", context.get_help(), "```", ""]
     return "\n".join(sections)
 
 
-def commands(group: click.Group, name: str) -> Iterator[tuple[str, click.Command]]:
-    """Every command that does something, with its full name."""
-    with click.Context(group, info_name=name) as context:
-        for word in group.list_commands(context):
-            command = group.get_command(context, word)
-            if isinstance(command, click.Group):
-                yield from commands(command, f"{name} {word}")
-            elif command is not None:
-                yield f"{name} {word}", command
+def commands(context: click.Context) -> Iterator[click.Context]:
+    """Every command that does something, in the context of its groups, from which it has its settings."""
+    group = context.command
+    if not isinstance(group, click.Group):
+        yield context
+        return
+    for word in group.list_commands(context):
+        command = group.get_command(context, word)
+        if command is not None:
+            yield from commands(_context(command, word, context))
+
+
+def _context(command: click.Command, name: str, parent: click.Context | None) -> click.Context:
+    settings = command.context_settings | {"terminal_width": WIDTH, "max_content_width": WIDTH}
+    return click.Context(command, info_name=name, parent=parent, **settings)
 
 
 if __name__ == "__main__":
