@@ -242,3 +242,15 @@ def test_a_raster_that_only_gdal_reads_has_a_size_when_it_is_given(tmp_path: Pat
     found = read_annotations(_table(tmp_path, "a.vrt,1,2,3,4,T\n"), files=[vrt])
     assert found.sizes.tolist() == [[40, 30]]
     assert found.unreadable == {}
+
+
+def test_a_hundred_thousand_broken_rows_are_all_named_by_line(tmp_path: Path) -> None:
+    write_picture(tmp_path / "one.png", 64, 48)
+    kinds = ("5,5,1,1,Tree", "x,1,2,3,Tree", "1,1,nan,9,Tree", "1,1,900,9,Tree", "1,1,9,9,")
+    rows = [f"one.png,{kinds[number % len(kinds)]}" for number in range(100_000)]
+    (tmp_path / "boxes.csv").write_text("\n".join(["image_path,xmin,ymin,xmax,ymax,label", *rows]) + "\n")
+    result = ps.check(ps.Boxes(tmp_path / "boxes.csv"))
+    named = {problem.row for problem in result.errors}
+    assert named == set(range(2, 100_002))
+    with pytest.raises(ps.DataError, match=r"boxes\.csv line 2: .*\n(.*\n){4}… and .* more; penstock check --json"):
+        ps.pack(ps.Boxes(tmp_path / "boxes.csv"), tmp_path / "one.pack")

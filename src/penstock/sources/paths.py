@@ -66,9 +66,9 @@ def read_bytes(path: PathLike) -> bytes:
     descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_BINARY", 0))
     try:
         size = os.fstat(descriptor).st_size
-        data = os.read(descriptor, size + 1)
+        data = os.read(descriptor, size)
         while 0 < len(data) < size:  # at most 2 GB come at once
-            more = os.read(descriptor, size + 1 - len(data))
+            more = os.read(descriptor, size - len(data))
             if not more:
                 break
             data += more
