@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
-from penstock.errors import Problem
+import numpy as np
+from numpy.typing import NDArray
+
+from penstock.errors import Problem, nearest
 from penstock.sources.patterns import NamePattern
 
 
@@ -32,3 +36,12 @@ def groups_of(
         if value is None
     ]
     return tuple(value or key for value, key in zip(values, keys, strict=True)), problems
+
+
+def text_column(texts: Mapping[str, Sequence[str] | None], name: str) -> NDArray[Any]:
+    """One of the texts that a source knows of every sample, or KeyError with those that there are."""
+    found = texts.get(name)
+    if found is None:
+        there = [each for each, values in texts.items() if values is not None]
+        raise KeyError(f"no column {name!r}; there are {', '.join(there)}.{nearest(name, there)}")
+    return np.array(found, object)

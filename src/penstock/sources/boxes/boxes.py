@@ -10,11 +10,11 @@ from numpy.typing import NDArray
 
 from penstock.codecs.headers import UnreadableImage
 from penstock.codecs.images import decode_image
-from penstock.errors import Problem, nearest
+from penstock.errors import Problem
 from penstock.samples import Field, Origin, Raw, Sample, Schema, sample_at
 from penstock.sources.boxes.annotations import read_annotations
 from penstock.sources.boxes.locating import unreadable
-from penstock.sources.grouping import groups_of, is_pattern
+from penstock.sources.grouping import groups_of, is_pattern, text_column
 from penstock.sources.paths import PathLike, origin_of, read_bytes
 from penstock.sources.provenance import provenance
 
@@ -116,11 +116,7 @@ class Boxes:
     def column(self, name: str) -> NDArray[Any]:
         """key, group, or split (where the annotations have one) of every image."""
         texts = {"key": self.annotated.names, "group": self._groups, "split": self.annotated.splits}
-        found = texts.get(name)
-        if found is None:
-            there = [each for each, values in texts.items() if values is not None]
-            raise KeyError(f"no column {name!r}; there are {', '.join(there)}.{nearest(name, there)}")
-        return np.array(found, object)
+        return text_column(texts, name)
 
     def origin(self, index: int) -> Origin:
         return origin_of(self.annotated.files[index])

@@ -11,10 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from penstock.codecs.images import decode_image
-from penstock.errors import DataError, Problem, RecipeError, nearest, one_of
+from penstock.errors import DataError, Problem, RecipeError, one_of
 from penstock.samples import Field, Origin, Raw, Sample, Schema, sample_at
 from penstock.sources.boxes.locating import read_sizes, unreadable
-from penstock.sources.grouping import groups_of, is_pattern
+from penstock.sources.grouping import groups_of, is_pattern, text_column
 from penstock.sources.images.image_lists import ImageList, folder_list, has_class_folders, named_list, plain_list
 from penstock.sources.images.image_tables import table_list
 from penstock.sources.paths import PathLike, origin_of, read_bytes
@@ -125,11 +125,7 @@ class Images:
         if name == "label" and self._list.labels is not None:
             return self._list.labels.copy()
         texts = {"key": self._list.keys, "group": self._groups, "split": self._list.splits}
-        found = texts.get(name)
-        if found is None:
-            there = [each for each, values in texts.items() if values is not None]
-            raise KeyError(f"no column {name!r}; there are {', '.join(there)}.{nearest(name, there)}")
-        return np.array(found, object)
+        return text_column(texts, name)
 
     def origin(self, index: int) -> Origin:
         return origin_of(self._list.files[index])
