@@ -37,8 +37,22 @@ def jpegs(home: Path) -> Path:
 
 
 def bench_kept(home: Path) -> list[Result]:
-    """Bytes kept: at most twice the time of copying the same files."""
-    folder, copy, target = jpegs(home), home / "copy", home / "kept.pack"
+    """Bytes kept: at most twice the time of copying the same files.
+
+    A disk that throttles new files slows `cp` down five to ten times and says little about packing, so the bar is
+    judged in memory where there is a file system for that; the disk is shown beside it.
+    """
+    results = [_kept(jpegs(home), home, "disk")]
+    memory = Path("/dev/shm")
+    if memory.is_dir() and shutil.disk_usage(memory).free > 3 << 30:
+        with tempfile.TemporaryDirectory(dir=memory) as folder:
+            shutil.copytree(jpegs(home), Path(folder) / "jpegs")
+            results.append(_kept(Path(folder) / "jpegs", Path(folder), "memory"))
+    return results
+
+
+def _kept(folder: Path, home: Path, where: str) -> Result:
+    copy, target = home / "copy", home / "kept.pack"
 
     def before() -> None:
         for path in (copy, target):
@@ -55,7 +69,7 @@ def bench_kept(home: Path) -> list[Result]:
     )
     figure = f"{ours / theirs:.2f} × cp -r ({ours:.2f} s, cp {theirs:.2f} s)"
     shutil.rmtree(copy, ignore_errors=True)
-    return [Result(f"pack {IMAGES:,} JPEGs, bytes kept", figure, "≤ 2 ×", ours <= 2 * theirs)]
+    return Result(f"pack {IMAGES:,} JPEGs, bytes kept, {where}", figure, "≤ 2 ×", ours <= 2 * theirs)
 
 
 def bench_resized(home: Path) -> list[Result]:
