@@ -40,3 +40,17 @@ def permutation(seed: int, length: int, step: int = 0) -> NDArray[np.int64]:
 def name_bits(seed: int, name: str) -> int:
     """64 random bits for a name, the same on every machine."""
     return int(xxhash.xxh3_64_intdigest(name.encode(), seed & 0xFFFFFFFFFFFFFFFF))
+
+
+def sample_bits(seed: int, step: int, epochs: NDArray[Any], keys: NDArray[Any], counter: int = 0) -> NDArray[np.uint64]:
+    """64 random bits for each sample: what a random step of a flow draws number `counter` from."""
+    start = mixed(mixed(np.atleast_1d(np.asarray(seed & 0xFFFFFFFFFFFFFFFF, np.uint64))) ^ np.uint64(step))
+    of_epoch = mixed(np.asarray(epochs).astype(np.uint64) ^ start)
+    return mixed(mixed(np.asarray(keys).astype(np.uint64) ^ of_epoch) ^ np.uint64(counter))
+
+
+def sample_uniforms(seed: int, step: int, epochs: NDArray[Any], keys: NDArray[Any], count: int) -> NDArray[np.float64]:
+    """`count` numbers in [0, 1) for each sample, samples × count; derived here, because numpy may change its own."""
+    columns = [sample_bits(seed, step, epochs, keys, counter) >> np.uint64(11) for counter in range(count)]
+    shape = (len(np.atleast_1d(keys)), count)
+    return (np.stack(columns, axis=1) if columns else np.zeros(shape, np.uint64)).astype(np.float64) * 2.0**-53
