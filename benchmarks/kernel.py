@@ -129,7 +129,7 @@ class BareLoop:
         program, orders = home / "kernel_loop", home / "jobs.bin"
         orders.write_bytes(_orders(jobs))
         files = [*C_SOURCES.glob("*.c"), Path(__file__).with_name("kernel_loop.c")]
-        sources = [str(path) for path in files if path.name != "module.c"]
+        sources = [str(path) for path in files if not path.name.endswith("module.c")]
         flags = ["-std=gnu99", "-O3", "-ffp-contract=off", f"-I{C_SOURCES}", "-o", str(program)]
         subprocess.run(["cc", *flags, *sources, "-ljpeg", "-lm", "-lpthread"], check=True)
         command = [str(program), str(orders), str(THREADS)]

@@ -6,6 +6,8 @@ user's own source needs. Sources of ours say more, each part optional and looked
     annotations(index)   every field but the pixels, without decoding anything
     column(name)         one stored value for every sample, as an array (groups, labels, splits)
     label_counts()       how often each class occurs in each sample, where one sample may have several
+    read_many(indices, allocate)   what `read` and `origin` give for several samples, read into memory that
+                         `allocate(size)` gives; None for those that are better asked for one by one
     origin(index)        the file behind a sample and its state, to notice that it changed
     problems()           what is wrong with the user's files, all at once, as far as it costs no reading of pixels
     damage()             files that cannot be read; `damage_is_known` says that asking costs nothing
@@ -115,6 +117,13 @@ class Origin(NamedTuple):
     file: str
     size: int
     version: int
+
+
+class ReadSample(NamedTuple):
+    """A sample that was read, and the state that its file was in."""
+
+    raw: Raw
+    origin: Origin
 
 
 @runtime_checkable

@@ -23,7 +23,7 @@ def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
     if shutil.which("cc") is None or kernel._extension() is None:
         pytest.skip("there is no compiler, or no libjpeg-turbo to build with")
     target = tmp_path_factory.mktemp("sanitized") / "kernel_mutations"
-    files = [str(path) for path in [*SOURCES.glob("*.c"), PROGRAM] if path.name != "module.c"]
+    files = [str(path) for path in [*SOURCES.glob("*.c"), PROGRAM] if not path.name.endswith("module.c")]
     checks = ["-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-fno-omit-frame-pointer"]
     # Few pixels at most: a damaged header would otherwise ask for much memory, legally and slowly.
     flags = ["-std=c99", "-O1", "-g", "-Wall", "-Wextra", "-Werror", "-DPENSTOCK_MOST_PIXELS=(1L<<20)", f"-I{SOURCES}"]

@@ -12,13 +12,14 @@ from numpy.typing import NDArray
 
 from penstock.codecs.headers import Header, read_header
 from penstock.codecs.images import decode_image, encode_image
+from penstock.codecs.kernel.measuring import measure_halved
 from penstock.codecs.resizing import resized, side_target
 from penstock.errors import HopError, PenstockError
 from penstock.geometry import as_boxes, parse_size, scaled
 from penstock.packing.fields import checked_pixels, stored_bytes, stored_fields
 from penstock.packing.options import AUTO, PackOptions
 from penstock.packing.statistics import ChannelSums, channel_sums
-from penstock.samples import Raw, Sample, Schema, Source, annotations_of, describe
+from penstock.samples import Origin, Raw, ReadSample, Sample, Schema, Source, annotations_of, describe
 
 # From this size on a JPEG of the sample is measured at half its size: the mean is the same, the deviation of
 # photographs about one part in a hundred smaller, which is less than the choice of 500 images makes.
@@ -83,21 +84,56 @@ class Preparation:
         return original if original in KEPT_WHEN_RESIZED else self.default_codec
 
 
-def prepare_range(source: Source, preparation: Preparation, indices: range, sampled: NDArray[np.int64]) -> list[Any]:
-    """The rows of some samples; `sampled` says which of them are decoded for the statistics."""
-    wanted = set(sampled[(sampled >= indices.start) & (sampled < indices.stop)].tolist())
-    return [prepare_index(source, preparation, index, index in wanted) for index in indices]
+def prepare_range(
+    source: Source,
+    preparation: Preparation,
+    indices: range,
+    sampled: NDArray[np.int64],
+    allocate: Callable[[int], memoryview] | None = None,
+) -> list[Any]:
+    """The rows of some samples; `sampled` says which of them are decoded for the statistics.
+
+    With `allocate` rows may hold views of its memory, which cannot be sent to another process.
+    """
+    first, end = np.searchsorted(sampled, (indices.start, indices.stop)).tolist()
+    wanted = set(sampled[first:end].tolist())
+    ahead: list[ReadSample | None] = [None] * len(indices)
+    if allocate is not None and hasattr(source, "read_many"):
+        ahead = source.read_many(indices, allocate)
+    sums = _measured_together(ahead, wanted, preparation)
+    return [
+        prepare_index(source, preparation, index, index in wanted, read, sums.get(index))
+        for index, read in zip(indices, ahead, strict=True)
+    ]
 
 
-def prepare_index(source: Source, preparation: Preparation, index: int, measured: bool) -> Row | BadSample:
-    """One sample of a source with random access."""
-    stamp = stamp_of(source, index)
+def _measured_together(
+    ahead: list[ReadSample | None], wanted: set[int], preparation: Preparation
+) -> dict[int, ChannelSums]:
+    """The sums of those images of the sample for which the kernel can tell them; the others are decoded one by one."""
+    raws = [read.raw for read in ahead if read is not None and read.raw.index in wanted]
+    if not preparation.measures_sample or not raws:
+        return {}
+    found = zip(raws, measure_halved([raw.data for raw in raws], HALVED_FROM_PX), strict=True)
+    return {raw.index: ChannelSums(1, *halved).times(4) for raw, halved in found if halved is not None}
+
+
+def prepare_index(
+    source: Source,
+    preparation: Preparation,
+    index: int,
+    measured: bool,
+    ahead: ReadSample | None = None,
+    sums: ChannelSums | None = None,
+) -> Row | BadSample:
+    """One sample of a source with random access; `ahead` and `sums` are what is known of it already."""
+    stamp = stamp_of(source, index, None if ahead is None else ahead.origin)
     hop = "read"
     try:
-        raw = source.read(index)
+        raw = source.read(index) if ahead is None else ahead.raw
         hop = "decode"
         if getattr(source, "encoded_images", False):
-            row = _row_from_file(raw.data, annotations_of(source, index), preparation, measured)
+            row = _row_from_file(raw.data, annotations_of(source, index), preparation, measured, sums)
         else:
             row = row_from_sample(source.decode(raw), preparation)
     except PenstockError:
@@ -135,13 +171,16 @@ def _bad(preparation: Preparation, name: str, hop: str, error: Exception, stamp:
     raise HopError(hop, name, reason, "Mend or remove it, or pass --on-bad-sample skip to leave it out.") from error
 
 
-def _row_from_file(data: bytes | memoryview, values: Sample, preparation: Preparation, measured: bool) -> Row:
+def _row_from_file(
+    data: bytes | memoryview, values: Sample, preparation: Preparation, measured: bool, sums: ChannelSums | None
+) -> Row:
     """A row from the bytes of an image file, which stay as they are wherever that is possible."""
     header = read_header(data)
     width, height = preparation.target(header.width, header.height)
     same_size = (width, height) == (header.width, header.height)
     if same_size and preparation.options.codec in (AUTO, header.kind):
-        sums = _measured_sums(data, header, preparation) if measured else None
+        if measured and sums is None:
+            sums = _measured_sums(data, header, preparation)
         return Row(stored_fields(values, preparation.schema), data, height, width, sums)
     pixels = decode_image(data, at_least=_decoded_size(header, width, height))
     return _encoded(pixels, values, preparation, header, (width, height))
@@ -230,7 +269,7 @@ def _scaled_fields(values: Sample, schema: Schema, header: Header, size: tuple[i
     return scaled_values
 
 
-def stamp_of(source: Source, index: int) -> int:
+def stamp_of(source: Source, index: int, known: Origin | None = None) -> int:
     """A number that changes when the file or the annotations behind a sample change; 0 where that is unknown."""
     origin = getattr(source, "origin", None)
     annotations = getattr(source, "annotations", None)
@@ -238,7 +277,7 @@ def stamp_of(source: Source, index: int) -> int:
         return 0
     digest = xxhash.xxh3_64()
     try:
-        digest.update(repr(origin(index)).encode("utf-8", "surrogatepass"))
+        digest.update(repr(known or origin(index)).encode("utf-8", "surrogatepass"))
     except OSError:
         return 0  # reading it will say so, with its name
     for name, value in annotations(index).items():

@@ -11,8 +11,10 @@ import numpy as np
 import xxhash
 from numpy.typing import NDArray
 
+from penstock.packing.checksummed import ChecksummedFile
 from penstock.packing.columns import RowChecksums, batch_views
 from penstock.packing.layout import BATCH_BYTES, BATCH_BYTES_LIMIT, shape_column
+from penstock.packing.memory import Blocks
 from penstock.packing.preparing import Row
 from penstock.samples import Field, Schema
 
@@ -29,7 +31,7 @@ CHECKSUM_BLOCK_BYTES = 4 << 20
 class ShardWriter:
     """One shard file being written. It collects the rows of one record batch; `pool` turns them into columns."""
 
-    def __init__(self, path: Path, schema: Schema, arrow_schema: pa.Schema, pool: Executor) -> None:
+    def __init__(self, path: Path, schema: Schema, arrow_schema: pa.Schema, pool: Executor, memory: Blocks) -> None:
         import pyarrow as pa
 
         self.path, self.schema, self.arrow_schema = path, schema, arrow_schema
@@ -39,8 +41,9 @@ class ShardWriter:
         self._pending_bytes = 0
         self._pool = pool
         self._batches: deque[Future[Any]] = deque()
-        self._file = pa.OSFile(str(path), "wb")
-        self._writer = pa.ipc.new_file(self._file, arrow_schema)
+        self._memory = memory
+        self.file = ChecksummedFile(path)
+        self._writer = pa.ipc.new_file(pa.PythonFile(self.file, "w"), arrow_schema)
 
     def add(self, row: Row, split: str) -> None:
         size = row.bytes
@@ -55,7 +58,8 @@ class ShardWriter:
 
     def _flush(self) -> None:
         if self._pending:
-            self._batches.append(self._pool.submit(record_batch, self._pending, self.schema, self.arrow_schema))
+            rows = self._pending
+            self._batches.append(self._pool.submit(record_batch, rows, self.schema, self.arrow_schema, self._memory))
             self._pending, self._pending_bytes = [], 0
         while len(self._batches) > BATCHES_AHEAD:
             self._writer.write_batch(self._batches.popleft().result())
@@ -65,22 +69,24 @@ class ShardWriter:
         while self._batches:
             self._writer.write_batch(self._batches.popleft().result())
         self._writer.close()
-        self._file.close()
+        self.file.close()
 
     def abandon(self) -> None:
         """Close the file after a failure; what is in it will be written again."""
         for batch in self._batches:
             batch.cancel()
-        self._file.close()
+        self.file.abandon()
 
 
-def record_batch(rows: list[tuple[Row, str]], schema: Schema, arrow_schema: pa.Schema) -> pa.RecordBatch:
+def record_batch(
+    rows: list[tuple[Row, str]], schema: Schema, arrow_schema: pa.Schema, memory: Blocks
+) -> pa.RecordBatch:
     """The rows as Arrow columns, each with the checksum of all its others."""
     import pyarrow as pa
 
     columns = _sample_columns(rows)
     for field in schema.fields:
-        columns.update(_field_arrays(field, rows, schema, arrow_schema))
+        columns.update(_field_arrays(field, rows, schema, arrow_schema, memory))
     unsigned = pa.record_batch([columns[name] for name in arrow_schema.names], schema=arrow_schema)
     checksums = np.fromiter(map(RowChecksums(batch_views(unsigned)), range(len(rows))), np.uint64, len(rows))
     columns["checksum"] = pa.array(checksums)
@@ -103,15 +109,17 @@ def _sample_columns(rows: list[tuple[Row, str]]) -> dict[str, Any]:
     }
 
 
-def _field_arrays(field: Field, rows: list[tuple[Row, str]], schema: Schema, arrow_schema: pa.Schema) -> dict[str, Any]:
+def _field_arrays(
+    field: Field, rows: list[tuple[Row, str]], schema: Schema, arrow_schema: pa.Schema, memory: Blocks
+) -> dict[str, Any]:
     import pyarrow as pa
 
     kind = arrow_schema.field(field.name).type
     if field == schema.image:
-        return {field.name: _payloads([row.payload for row, _ in rows], kind)}
+        return {field.name: _payloads([row.payload for row, _ in rows], kind, memory)}
     values = [row.values[field.name] for row, _ in rows]
     if field.kind in ("image", "mask"):
-        return {field.name: _payloads(values, kind)}
+        return {field.name: _payloads(values, kind, memory)}
     if field.kind == "text":
         return {field.name: pa.array(values, pa.string())}
     if field.kind in ("class", "number"):
@@ -135,11 +143,11 @@ def _numbers(values: NDArray[Any], kind: Any) -> Any:
     return pa.array(values.astype(kind.to_pandas_dtype(), copy=False), kind)
 
 
-def _payloads(payloads: list[Any], kind: Any) -> Any:
+def _payloads(payloads: list[Any], kind: Any, memory: Blocks) -> Any:
     """Bytes of all rows in one buffer."""
     import pyarrow as pa
 
-    data = _joined(payloads)
+    data = _joined(payloads, memory)
     if pa.types.is_fixed_size_binary(kind):
         return pa.FixedSizeBinaryArray.from_buffers(kind, len(payloads), [None, data])
     offsets = np.zeros(len(payloads) + 1, np.int64)
@@ -147,17 +155,15 @@ def _payloads(payloads: list[Any], kind: Any) -> Any:
     return pa.LargeBinaryArray.from_buffers(kind, len(payloads), [None, pa.py_buffer(offsets), data])
 
 
-def _joined(payloads: list[Any]) -> Any:
-    """All bytes in one buffer of Arrow's own pool, whose pages are used again; a fresh one would cost as much again."""
+def _joined(payloads: list[Any], memory: Blocks) -> Any:
     import pyarrow as pa
 
-    joined = pa.allocate_buffer(sum(len(payload) for payload in payloads))
-    target = memoryview(joined).cast("B")
+    target = memory.allocate(sum(len(payload) for payload in payloads))
     position = 0
     for payload in payloads:
         target[position : position + len(payload)] = payload
         position += len(payload)
-    return joined
+    return pa.py_buffer(target)
 
 
 def _lists(arrays: list[NDArray[Any]], kind: Any) -> Any:

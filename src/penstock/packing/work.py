@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from penstock.errors import DataError
 from penstock.packing.layout import GOP_FRAMES
+from penstock.packing.memory import Blocks
 from penstock.packing.options import PackOptions
 from penstock.packing.parallel import in_order, process_pool, run_in_process, thread_pool
 from penstock.packing.preparing import BadSample, Preparation, Row, prepare_range, prepare_raws
@@ -39,7 +40,7 @@ class Prepared(NamedTuple):
 
 
 def prepared_samples(
-    source: Source, preparation: Preparation, sampled: NDArray[np.int64], start: Place
+    source: Source, preparation: Preparation, sampled: NDArray[np.int64], start: Place, memory: Blocks
 ) -> Iterator[Prepared]:
     """The rows of a source with random access, from a place on."""
     options = preparation.options
@@ -52,7 +53,7 @@ def prepared_samples(
     def submit(indices: range) -> Future[list[Any]]:
         if options.executor == "process":
             return pool.submit(run_in_process, indices, sampled)
-        return pool.submit(prepare_range, source, preparation, indices, sampled)
+        return pool.submit(prepare_range, source, preparation, indices, sampled, memory.allocate)
 
     try:
         position = start.sample

@@ -18,6 +18,7 @@ from penstock.packing.index import open_index, write_index
 from penstock.packing.journal import FinishedShard, Journal
 from penstock.packing.locking import writer_lock
 from penstock.packing.manifest import Manifest, ShardEntry
+from penstock.packing.memory import Blocks
 from penstock.packing.options import AUTO, PackOptions, make_options
 from penstock.packing.parallel import thread_pool
 from penstock.packing.places import Places
@@ -87,6 +88,7 @@ class _PackWriter:
         self.sums = ChannelSums()
         self.skipped: list[dict[str, str]] = []
         self.raw_size: tuple[int, int] | None = None
+        self.memory = Blocks(layout.BATCH_BYTES_LIMIT)
         self._go_on()
 
     @property
@@ -187,7 +189,7 @@ class _PackWriter:
     def _prepared(self, start: Place) -> Iterator[Prepared]:
         if self.parts is not None:
             return prepared_parts(self.parts, self.preparation, start)
-        return prepared_samples(self.source, self.preparation, self._sampled(), start)
+        return prepared_samples(self.source, self.preparation, self._sampled(), start, self.memory)
 
     def _sampled(self) -> NDArray[np.int64]:
         """The samples that are decoded for the statistics: all, or a seeded few hundred."""
@@ -289,7 +291,8 @@ class _OpenShard:
         row.values.setdefault("key", str(prepared.sample))
         if self.shard is None:
             path = self.writer.places.pack / layout.shard_name(len(self.writer.journal.finished))
-            self.shard = ShardWriter(path, self.writer.source.schema, self.writer.arrow_schema(row), self.pool)
+            schema, columns = self.writer.source.schema, self.writer.arrow_schema(row)
+            self.shard = ShardWriter(path, schema, columns, self.pool, self.writer.memory)
         raw_size = self.writer.raw_size
         if raw_size is not None and raw_size != (row.width, row.height):
             raise RecipeError(
@@ -309,8 +312,8 @@ class _OpenShard:
             self.writer.skipped += self.skipped
             return
         self.shard.close()
-        path = self.shard.path
-        entry = ShardEntry(path.name, self.shard.rows, path.stat().st_size, file_checksum(path))
+        file = self.shard.file
+        entry = ShardEntry(self.shard.path.name, self.shard.rows, file.bytes, file.checksum())
         line = FinishedShard(
             entry, self.after.part, self.after.sample, self.shard.rows, self.sums.as_dict(), self.skipped
         )

@@ -5,11 +5,12 @@ from __future__ import annotations
 import glob
 import os
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
+from penstock.codecs.kernel.files import read_files
 from penstock.errors import DataError, Problem
-from penstock.samples import Origin
+from penstock.samples import Origin, Raw, ReadSample
 
 IMAGE_ENDINGS = frozenset({".jpg", ".jpeg", ".png", ".webp", ".tif", ".tiff", ".bmp", ".gif"})
 VIDEO_ENDINGS = frozenset({".mp4", ".avi", ".mov", ".mkv", ".m4v", ".mpg", ".mpeg", ".webm", ".wmv", ".ts", ".flv"})
@@ -75,3 +76,15 @@ def read_bytes(path: PathLike) -> bytes:
         return data
     finally:
         os.close(descriptor)
+
+
+def read_samples(
+    files: Sequence[str], indices: range, allocate: Callable[[int], memoryview]
+) -> list[ReadSample | None]:
+    """Files of a source whose samples are whole files, read together; see `read_many` in samples.py."""
+    paths = files[indices.start : indices.stop]
+    found = zip(indices, paths, read_files(paths, allocate), strict=True)
+    return [
+        None if read is None else ReadSample(Raw(index, read.data), Origin(path, read.size, read.changed_ns))
+        for index, path, read in found
+    ]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,12 +12,12 @@ from numpy.typing import NDArray
 
 from penstock.codecs.images import decode_image
 from penstock.errors import DataError, Problem, RecipeError, one_of
-from penstock.samples import Field, Origin, Raw, Sample, Schema, sample_at
+from penstock.samples import Field, Origin, Raw, ReadSample, Sample, Schema, sample_at
 from penstock.sources.boxes.locating import read_sizes, unreadable
 from penstock.sources.grouping import groups_of, is_pattern, text_column
 from penstock.sources.images.image_lists import ImageList, folder_list, has_class_folders, named_list, plain_list
 from penstock.sources.images.image_tables import table_list
-from penstock.sources.paths import PathLike, origin_of, read_bytes
+from penstock.sources.paths import PathLike, origin_of, read_bytes, read_samples
 from penstock.sources.patterns import NamePattern
 from penstock.sources.provenance import provenance
 from penstock.sources.reading import parse_classes
@@ -106,6 +106,10 @@ class Images:
 
     def read(self, index: int) -> Raw:
         return Raw(index, read_bytes(self._list.files[index]))
+
+    def read_many(self, indices: range, allocate: Callable[[int], memoryview]) -> list[ReadSample | None]:
+        """Several images in one call, those that cannot be read left to `read`."""
+        return read_samples(self._list.files, indices, allocate)
 
     def decode(self, raw: Raw) -> Sample:
         return {"image": decode_image(raw.data), **self.annotations(raw.index)}

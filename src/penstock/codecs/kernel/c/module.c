@@ -7,65 +7,91 @@
 #include <jpeglib.h>
 
 #include "kernel.h"
+#include "packing_module.h"
 
 #define TEXT_OF(value) #value
 #define TEXT(value) TEXT_OF(value)
 
-/* Everything that one call holds; the views keep their objects alive while the GIL is away. */
+/* Everything that one call holds; the buffers keep their objects alive while the GIL is away. */
 typedef struct {
-    Py_ssize_t count, held;
-    Py_buffer *views;
+    Py_ssize_t count;        /* samples */
+    Py_ssize_t source_count; /* encoded images, or buffers with raw pixels */
+    Py_buffer *held;         /* of the sources; those that are not needed stay empty */
     penstock_source *sources;
-    penstock_result *results;
-    Py_buffer crops, flips, out, table;
+    penstock_failure *failures;
+    Py_buffer places, views, flips, out, table;
 } call;
 
-static void release_buffer(Py_buffer *view)
+static void release_buffer(Py_buffer *held)
 {
-    if (view->obj != NULL)
-        PyBuffer_Release(view);
+    if (held->obj != NULL)
+        PyBuffer_Release(held);
 }
 
 static void release(call *self)
 {
-    for (Py_ssize_t i = 0; i < self->held; i++)
-        PyBuffer_Release(&self->views[i]);
-    PyMem_Free(self->views);
+    for (Py_ssize_t i = 0; self->held != NULL && i < self->source_count; i++)
+        release_buffer(&self->held[i]);
+    PyMem_Free(self->held);
     PyMem_Free(self->sources);
-    PyMem_Free(self->results);
-    release_buffer(&self->crops);
+    PyMem_Free(self->failures);
+    release_buffer(&self->places);
+    release_buffer(&self->views);
     release_buffer(&self->flips);
     release_buffer(&self->out);
     release_buffer(&self->table);
 }
 
-static int hold_sources(call *self, PyObject *sources)
+/* Failures are left as they come: most calls have none, and then their memory is never touched. */
+static int make_room(call *self)
 {
-    size_t count = (size_t)self->count;
-    self->views = PyMem_Calloc(count + 1, sizeof(Py_buffer));
-    self->sources = PyMem_Calloc(count + 1, sizeof(penstock_source));
-    self->results = PyMem_Calloc(count + 1, sizeof(penstock_result));
-    if (self->views == NULL || self->sources == NULL || self->results == NULL) {
-        PyErr_NoMemory();
+    self->held = PyMem_Calloc((size_t)self->source_count + 1, sizeof(Py_buffer));
+    self->sources = PyMem_Calloc((size_t)self->source_count + 1, sizeof(penstock_source));
+    self->failures = PyMem_Malloc(((size_t)self->count + 1) * sizeof(penstock_failure));
+    if (self->held != NULL && self->sources != NULL && self->failures != NULL)
+        return 1;
+    PyErr_NoMemory();
+    return 0;
+}
+
+static int hold_source(call *self, PyObject *sources, Py_ssize_t number)
+{
+    Py_buffer *held = &self->held[number];
+    if (held->obj != NULL)
+        return 1;
+    if (PyObject_GetBuffer(PyTuple_GetItem(sources, number), held, PyBUF_SIMPLE) != 0)
         return 0;
-    }
-    for (; self->held < self->count; self->held++) {
-        Py_buffer *view = &self->views[self->held];
-        if (PyObject_GetBuffer(PyTuple_GetItem(sources, self->held), view, PyBUF_SIMPLE) != 0)
+    self->sources[number] = (penstock_source){held->buf, (size_t)held->len};
+    return 1;
+}
+
+static int hold_all_sources(call *self, PyObject *sources)
+{
+    for (Py_ssize_t i = 0; i < self->source_count; i++)
+        if (!hold_source(self, sources, i))
             return 0;
-        self->sources[self->held] = (penstock_source){view->buf, (size_t)view->len};
-    }
+    return 1;
+}
+
+/* A pack has many shards, and a range looks at few of them. */
+static int hold_named_sources(call *self, PyObject *sources)
+{
+    const penstock_place *places = self->places.buf;
+    for (Py_ssize_t i = 0; i < self->count; i++)
+        if (places[i].buffer >= 0 && places[i].buffer < self->source_count &&
+            !hold_source(self, sources, (Py_ssize_t)places[i].buffer))
+            return 0;
     return 1;
 }
 
 /* A buffer of exactly so many items; count × item_bytes is known not to overflow. */
-static int hold_array(PyObject *object, Py_buffer *view, int flags, size_t count, size_t item_bytes, const char *name)
+static int hold_array(PyObject *object, Py_buffer *held, int flags, size_t count, size_t item_bytes, const char *name)
 {
-    if (PyObject_GetBuffer(object, view, PyBUF_C_CONTIGUOUS | flags) != 0)
+    if (PyObject_GetBuffer(object, held, PyBUF_C_CONTIGUOUS | flags) != 0)
         return 0;
-    if ((size_t)view->len == count * item_bytes)
+    if ((size_t)held->len == count * item_bytes)
         return 1;
-    PyErr_Format(PyExc_ValueError, "%s must have %zu bytes and has %zd", name, count * item_bytes, view->len);
+    PyErr_Format(PyExc_ValueError, "%s must have %zu bytes and has %zd", name, count * item_bytes, held->len);
     return 0;
 }
 
@@ -76,7 +102,12 @@ static int check_target(const penstock_target *target, Py_ssize_t count)
         PyErr_Format(PyExc_ValueError, "the size must be from 1x1 to %dx%d", PENSTOCK_MOST_SIDE, PENSTOCK_MOST_SIDE);
         return 0;
     }
-    if ((size_t)count > PY_SSIZE_T_MAX / ((size_t)target->width * (size_t)target->height * 12)) {
+    if (target->fill < 0 || target->fill >= PENSTOCK_LEVELS) {
+        PyErr_SetString(PyExc_ValueError, "fill must be a level from 0 to 255");
+        return 0;
+    }
+    size_t most_bytes = sizeof(penstock_failure) + (size_t)target->width * (size_t)target->height * 12;
+    if ((size_t)count >= PY_SSIZE_T_MAX / most_bytes) {
         PyErr_SetString(PyExc_ValueError, "the range is too long");
         return 0;
     }
@@ -93,15 +124,25 @@ static int hold_table(call *self, PyObject *table, penstock_target *target)
     return 1;
 }
 
-static PyObject *failures(const call *self)
+/* What every range has: views, flips, out and table, in this order. */
+static int hold_arrays(call *self, PyObject *const arrays[4], penstock_target *target)
+{
+    size_t count = (size_t)self->count;
+    return check_target(target, self->count) && make_room(self) && hold_table(self, arrays[3], target) &&
+           hold_array(arrays[0], &self->views, 0, count, sizeof(penstock_view), "views") &&
+           hold_array(arrays[1], &self->flips, 0, count, 1, "flips") &&
+           hold_array(arrays[2], &self->out, PyBUF_WRITABLE, count, penstock_sample_bytes(target), "out");
+}
+
+static PyObject *failures(const call *self, size_t failed)
 {
     PyObject *list = PyList_New(0);
-    for (Py_ssize_t i = 0; list != NULL && i < self->count; i++) {
-        const penstock_result *result = &self->results[i];
-        if (result->status == PENSTOCK_DONE)
-            continue;
-        PyObject *reason = PyUnicode_DecodeUTF8(result->reason, (Py_ssize_t)strlen(result->reason), "replace");
-        PyObject *entry = reason == NULL ? NULL : Py_BuildValue("(niN)", i, result->status == PENSTOCK_OTHER, reason);
+    for (size_t i = 0; list != NULL && i < failed; i++) {
+        const penstock_failure *failure = &self->failures[i];
+        PyObject *reason = PyUnicode_DecodeUTF8(failure->reason, (Py_ssize_t)strlen(failure->reason), "replace");
+        PyObject *entry = reason == NULL ? NULL
+                                         : Py_BuildValue("(niN)", (Py_ssize_t)failure->position,
+                                                         failure->status == PENSTOCK_OTHER, reason);
         if (entry == NULL || PyList_Append(list, entry) != 0)
             Py_CLEAR(list);
         Py_XDECREF(entry);
@@ -109,36 +150,69 @@ static PyObject *failures(const call *self)
     return list;
 }
 
-static int hold_all(call *self, PyObject *sources, PyObject *const arrays[4], penstock_target *target)
-{
-    size_t count = (size_t)self->count;
-    return check_target(target, self->count) && hold_table(self, arrays[3], target) && hold_sources(self, sources) &&
-           hold_array(arrays[0], &self->crops, 0, count, sizeof(penstock_crop), "crops") &&
-           hold_array(arrays[1], &self->flips, 0, count, 1, "flips") &&
-           hold_array(arrays[2], &self->out, PyBUF_WRITABLE, count, penstock_sample_bytes(target), "out");
-}
-
 PyDoc_STRVAR(decode_range_text,
-             "decode_range(sources, crops, flips, out, table, width, height, reduce)\n"
+             "decode_range(sources, views, flips, out, table, width, height, fill, reduce, fast)\n"
              "Decode a tuple of JPEGs into out; returns (position, is_other_kind, reason) of those that failed.");
 
 static PyObject *decode_range(PyObject *module, PyObject *arguments)
 {
     PyObject *sources, *arrays[4];
-    penstock_target target = {0, 0, NULL, 0};
+    penstock_target target = {0};
     call self = {0};
     (void)module;
-    if (!PyArg_ParseTuple(arguments, "O!OOOOiip", &PyTuple_Type, &sources, &arrays[0], &arrays[1], &arrays[2],
-                          &arrays[3], &target.width, &target.height, &target.reduce))
+    if (!PyArg_ParseTuple(arguments, "O!OOOOiiipp", &PyTuple_Type, &sources, &arrays[0], &arrays[1], &arrays[2],
+                          &arrays[3], &target.width, &target.height, &target.fill, &target.reduce, &target.fast))
         return NULL;
-    self.count = PyTuple_Size(sources);
+    self.count = self.source_count = PyTuple_Size(sources);
     PyObject *answer = NULL;
-    if (hold_all(&self, sources, arrays, &target)) {
+    if (hold_arrays(&self, arrays, &target) && hold_all_sources(&self, sources)) {
+        size_t failed;
         Py_BEGIN_ALLOW_THREADS
-        penstock_decode_range(self.sources, self.crops.buf, self.flips.buf, (size_t)self.count, &target, self.out.buf,
-                              self.results);
+        failed = penstock_decode_range(self.sources, self.views.buf, self.flips.buf, (size_t)self.count, &target,
+                                       self.out.buf, self.failures);
         Py_END_ALLOW_THREADS
-        answer = failures(&self);
+        answer = failures(&self, failed);
+    }
+    release(&self);
+    return answer;
+}
+
+PyDoc_STRVAR(pixels_range_text,
+             "pixels_range(buffers, places, views, flips, out, table, width, height, fill)\n"
+             "Make samples from raw pixels; returns (position, 0, reason) of those that failed.");
+
+/* How many samples there are follows from the flips: one byte each. */
+static int count_samples(call *self, PyObject *places, PyObject *flips)
+{
+    self->count = PyObject_Size(flips);
+    if (self->count < 0)
+        return 0;
+    if ((size_t)self->count > PY_SSIZE_T_MAX / sizeof(penstock_place)) {
+        PyErr_SetString(PyExc_ValueError, "the range is too long");
+        return 0;
+    }
+    return hold_array(places, &self->places, 0, (size_t)self->count, sizeof(penstock_place), "places");
+}
+
+static PyObject *pixels_range(PyObject *module, PyObject *arguments)
+{
+    PyObject *buffers, *places, *arrays[4];
+    penstock_target target = {0};
+    call self = {0};
+    (void)module;
+    if (!PyArg_ParseTuple(arguments, "O!OOOOOiii", &PyTuple_Type, &buffers, &places, &arrays[0], &arrays[1],
+                          &arrays[2], &arrays[3], &target.width, &target.height, &target.fill))
+        return NULL;
+    self.source_count = PyTuple_Size(buffers);
+    PyObject *answer = NULL;
+    if (count_samples(&self, places, arrays[1]) && hold_arrays(&self, arrays, &target) &&
+        hold_named_sources(&self, buffers)) {
+        size_t failed;
+        Py_BEGIN_ALLOW_THREADS
+        failed = penstock_pixels_range(self.sources, (size_t)self.source_count, self.places.buf, self.views.buf,
+                                       self.flips.buf, (size_t)self.count, &target, self.out.buf, self.failures);
+        Py_END_ALLOW_THREADS
+        answer = failures(&self, failed);
     }
     release(&self);
     return answer;
@@ -146,6 +220,10 @@ static PyObject *decode_range(PyObject *module, PyObject *arguments)
 
 static PyMethodDef methods[] = {
     {"decode_range", decode_range, METH_VARARGS, decode_range_text},
+    {"pixels_range", pixels_range, METH_VARARGS, pixels_range_text},
+    {"look_at_files", penstock_look_at_files_call, METH_VARARGS, PENSTOCK_LOOK_AT_FILES_TEXT},
+    {"read_files", penstock_read_files_call, METH_VARARGS, PENSTOCK_READ_FILES_TEXT},
+    {"measure_halved", penstock_measure_halved_call, METH_VARARGS, PENSTOCK_MEASURE_HALVED_TEXT},
     {NULL, NULL, 0, NULL},
 };
 
