@@ -25,6 +25,7 @@ _HOMES = {
     "Source": "penstock.samples",
     "Subset": "penstock.samples",
     "concat": "penstock.samples",
+    "augment": "penstock.augment",
     "Pack": "penstock.packing.reader",
     "PackOptions": "penstock.packing.options",
     "open": "penstock.packing.reader",
@@ -41,6 +42,7 @@ _HOMES = {
 __all__ = ["AUTO", "__version__", *sorted(_HOMES)]
 
 if TYPE_CHECKING:
+    from penstock import augment as augment
     from penstock.errors import DataError as DataError
     from penstock.errors import HopError as HopError
     from penstock.errors import MissingExtra as MissingExtra
@@ -72,7 +74,8 @@ def __getattr__(name: str) -> Any:
     home = _HOMES.get(name)
     if home is None:
         raise AttributeError(f"module 'penstock' has no attribute {name!r}")
-    value = getattr(importlib.import_module(home), name)
+    module = importlib.import_module(home)
+    value = module if module.__name__ == f"{__name__}.{name}" else getattr(module, name)
     globals()[name] = value
     return value
 

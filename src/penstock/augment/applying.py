@@ -1,0 +1,176 @@
+"""Steps on one sample: the plain way, which every fusion equals.
+
+| kind  | under a geometric step                                                                              |
+|-------|-----------------------------------------------------------------------------------------------------|
+| image | by the kernel, whose first page states the filter; all frames of a clip alike; outside is `fill`      |
+| mask  | the pixel under the centre of each new one, never a mixture; outside is 0                             |
+| boxes | see `boxes`; the rows of dropped boxes are dropped from every `box_…` vector of the same length       |
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from penstock.augment.boxes import seen_boxes
+from penstock.augment.steps import Geometric, Pixelwise, Uniforms
+from penstock.augment.views import HORIZONTAL, VERTICAL, Views
+from penstock.codecs import kernel
+from penstock.errors import RecipeError
+from penstock.geometry import as_boxes
+from penstock.samples import Kind, Sample, Schema
+
+Kinds = Mapping[str, Kind]
+
+
+def apply(
+    step: Geometric | Pixelwise,
+    sample: Sample,
+    rng: np.random.Generator | None = None,
+    *,
+    schema: Schema | Kinds | None = None,
+) -> Sample:
+    """Do one step to one sample, without a flow; gives a new sample.
+
+    A random step needs a generator. Without a schema, the fields are told by what they look like (`guessed_kinds`).
+    """
+    kinds = guessed_kinds(sample) if schema is None else kinds_of(schema)
+    if step.uniform_count and rng is None:
+        raise RecipeError(f"{type(step).__name__} is random. Pass rng=numpy.random.default_rng(seed).")
+    uniforms = np.zeros((1, 0)) if rng is None else rng.random((1, step.uniform_count))
+    if not isinstance(step, Geometric):
+        return apply_pixelwise(step, sample, kinds, uniforms)
+    sizes = np.array([image_size(sample, kinds)], np.int64)
+    return apply_geometric(sample, kinds, step.views(sizes, uniforms))
+
+
+def apply_geometric(sample: Sample, schema_kinds: Kinds, views: Views) -> Sample:
+    """What one view (the only one in `views`) shows of a sample, as a new sample; absent fields stay absent."""
+    out = dict(sample)
+    for name, kind in schema_kinds.items():
+        if name not in sample:
+            continue
+        if kind == "image":
+            out[name] = _seen_image(name, sample[name], views)
+        elif kind == "mask":
+            out[name] = _seen_mask(name, np.asarray(sample[name]), views)
+    return {**out, **_seen_boxes(sample, schema_kinds, views)}
+
+
+def apply_pixelwise(step: Pixelwise, sample: Sample, schema_kinds: Kinds, uniforms: Uniforms) -> Sample:
+    """Every image of a sample after a step on pixels, as a new sample; `uniforms` are 1×uniform_count."""
+    images = [name for name, kind in schema_kinds.items() if kind == "image" and name in sample]
+    return {**sample, **{name: step.pixels(np.asarray(sample[name])[None], uniforms)[0] for name in images}}
+
+
+def image_size(sample: Sample, schema_kinds: Kinds) -> tuple[int, int]:
+    """Width and height that all images and masks of a sample have."""
+    sizes = {}
+    for name, kind in schema_kinds.items():
+        if kind == "image" and name in sample:
+            sizes[name] = _checked_image(name, sample[name]).shape[-2:-4:-1]
+        elif kind == "mask" and name in sample:
+            sizes[name] = np.shape(sample[name])[:-3:-1]
+    if not sizes:
+        raise RecipeError(f"a geometric step needs an image; a sample has {', '.join(sample)}.")
+    if len(set(sizes.values())) > 1:
+        found = ", ".join(f"{name} {width}x{height}" for name, (width, height) in sizes.items())
+        raise RecipeError(f"the images of one sample must have one size, and there are {found}. Resize them first.")
+    width, height = next(iter(sizes.values()))
+    return width, height
+
+
+def kinds_of(schema: Schema | Kinds) -> Kinds:
+    """The kind of each field by its name."""
+    return {field.name: field.kind for field in schema.fields} if isinstance(schema, Schema) else schema
+
+
+def guessed_kinds(sample: Sample) -> Kinds:
+    """The kinds of the fields of a sample without a schema, by what they look like.
+
+    image: uint8 with three channels last; mask: whole numbers in the size of an image; boxes: a field `boxes`
+    with four columns; labels: vectors named `box_…`. Everything else is left alone.
+    """
+    arrays = {name: value for name, value in sample.items() if isinstance(value, np.ndarray)}
+    images = {name: value for name, value in arrays.items() if _looks_like_image(value)}
+    shapes = {image.shape[:-1] for image in images.values()}
+    kinds: dict[str, Kind] = dict.fromkeys(images, "image")
+    for name, value in arrays.items():
+        if name == "boxes" and value.ndim == 2 and value.shape[1] == 4:
+            kinds[name] = "boxes"
+        elif name.startswith("box_") and value.ndim == 1:
+            kinds[name] = "labels"
+        elif name not in images and value.dtype.kind in "biu" and value.shape in shapes:
+            kinds[name] = "mask"
+    return kinds
+
+
+def _looks_like_image(value: NDArray[Any]) -> bool:
+    return value.dtype == np.uint8 and value.ndim in (3, 4) and value.shape[-1] == 3
+
+
+def _checked_image(name: str, value: Any) -> NDArray[np.uint8]:
+    image = np.asarray(value)
+    if not _looks_like_image(image):
+        found = f"{'×'.join(map(str, image.shape))} {image.dtype}"
+        raise RecipeError(
+            f"{name} must be height×width×3 (or frames of it) of uint8 and is {found}. Normalize goes last."
+        )
+    if 0 in image.shape:
+        raise RecipeError(f"{name} has no pixels: it is {'×'.join(map(str, image.shape))}.")
+    return image
+
+
+def _seen_image(name: str, value: Any, views: Views) -> NDArray[np.uint8]:
+    image = np.ascontiguousarray(_checked_image(name, value))
+    height, width = image.shape[-3:-1]
+    frames = image.reshape(-1, height, width, 3)
+    count = len(frames)
+    places = np.zeros((count, 4), np.int64)
+    places[:, 1] = np.arange(count) * (height * width * 3)
+    places[:, 2:] = width, height
+    target = kernel.Target(*views.sizes[0].tolist())
+    out = np.empty((count, *target.shape), target.dtype)
+    crops, flips = np.repeat(views.kernel_crops, count, axis=0), np.repeat(views.flips, count)
+    failures = kernel.pixels_range([image], places, crops, flips, out, target, fill=views.fill)
+    if failures:
+        raise RecipeError(f"{name}: {failures[0].reason}.")
+    return out.reshape(*image.shape[:-3], *target.shape)
+
+
+def _seen_mask(name: str, mask: NDArray[Any], views: Views) -> NDArray[Any]:
+    if mask.ndim not in (2, 3):
+        raise RecipeError(f"{name} must be height×width (or frames of it) and is {'×'.join(map(str, mask.shape))}.")
+    columns, has_column = _nearest(views, 0, bool(views.flips[0] & HORIZONTAL))
+    rows, has_row = _nearest(views, 1, bool(views.flips[0] & VERTICAL))
+    if rows.max() >= mask.shape[-2] or columns.max() >= mask.shape[-1]:
+        raise RecipeError(f"{name} of {mask.shape[-1]}x{mask.shape[-2]} px is smaller than the image it belongs to.")
+    return np.where(has_row[:, None] & has_column, mask[..., rows[:, None], columns], 0).astype(mask.dtype)
+
+
+def _nearest(views: Views, axis: int, is_flipped: bool) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+    """For each new position along an axis the old one under its centre, and whether there is one."""
+    start, length = int(views.crops[0, axis]), int(views.crops[0, axis + 2])
+    first, count = int(views.parts[0, axis]), int(views.parts[0, axis + 2])
+    resized = int(views.resized[0, axis])
+    positions = np.arange(first, first + count)
+    exists = (positions >= 0) & (positions < resized)
+    nearest = start + (2 * np.clip(positions, 0, resized - 1) + 1) * length // (2 * resized)
+    return (nearest[::-1], exists[::-1]) if is_flipped else (nearest, exists)
+
+
+def _seen_boxes(sample: Sample, schema_kinds: Kinds, views: Views) -> Sample:
+    names = [name for name, kind in schema_kinds.items() if kind == "boxes" and name in sample]
+    beside = [name for name, kind in schema_kinds.items() if kind == "labels" and name.startswith("box_")]
+    if len(names) > 1 and beside:
+        raise RecipeError(f"{' and '.join(names)} are both boxes: it is not clear to which {beside[0]} belongs.")
+    out: Sample = {}
+    for name in names:
+        boxes = as_boxes(sample[name])
+        out[name], is_seen = seen_boxes(boxes, views)
+        rows = {other: np.asarray(sample[other]) for other in beside if other in sample}
+        out.update({other: values[is_seen] for other, values in rows.items() if len(values) == len(boxes)})
+    return out
