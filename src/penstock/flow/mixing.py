@@ -111,7 +111,7 @@ def occurrence(shares: Sequence[int], member: int, number: int) -> int:
     return position
 
 
-def gathered(length: int, parts: Iterable[tuple[Numbers, Draws]]) -> Draws:
+def gathered(length: int, parts: Iterable[tuple[slice | Numbers, Draws]]) -> Draws:
     """The draws of several orders, each at its places, as one."""
     member, index, epoch = np.empty((3, length), np.int64)
     whole = Draws(member, index, np.empty(length, np.uint64), epoch)
@@ -134,6 +134,8 @@ def integer_weights(weights: Sequence[float], count: int) -> tuple[int, ...]:
 
 
 def _check(weights: Sequence[float], count: int) -> None:
+    if not count:
+        raise RecipeError("mix([]): expected one flow or more.")
     if len(weights) != count:
         raise RecipeError(f"mix: expected {count} weights, one for each flow, got {len(weights)}.")
     wrong = [weight for weight in weights if not (isfinite(weight) and weight >= 0)]

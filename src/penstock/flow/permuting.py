@@ -76,14 +76,15 @@ def _through(network: _Network, values: Words) -> Words:
     column = values - row * network.columns
     scratch = np.empty_like(row), np.empty_like(row)
     for first, second in zip(network.keys[::2], network.keys[1::2], strict=True):
-        _move(row, network.rows, column ^ first, *scratch)
-        _move(column, network.columns, row ^ second, *scratch)
+        _move(row, network.rows, column, first, *scratch)
+        _move(column, network.columns, row, second, *scratch)
     return row * network.columns + column
 
 
-def _move(moved: Words, size: np.uint64, by: Words, bits: Words, shifted: Words) -> None:
-    """Add a hash of `by`, below size, to `moved`, modulo size; in place, because memory is the cost."""
-    np.multiply(by, _FIRST, out=bits)
+def _move(moved: Words, size: np.uint64, by: Words, key: np.uint64, bits: Words, shifted: Words) -> None:
+    """Add a hash of `by` and the key, below size, to `moved`, modulo size; in place, because memory is the cost."""
+    np.bitwise_xor(by, key, out=bits)
+    np.multiply(bits, _FIRST, out=bits)
     np.right_shift(bits, _HALF, out=shifted)
     np.bitwise_xor(bits, shifted, out=bits)
     np.multiply(bits, _SECOND, out=bits)
