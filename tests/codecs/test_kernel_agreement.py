@@ -18,6 +18,7 @@ from penstock.codecs import kernel
 from penstock.codecs.headers import read_file_header
 from penstock.codecs.images import encode_image
 from penstock.codecs.kernel import Failure, Target, decode_range, fallback
+from penstock.codecs.kernel.targets import Job, checked_views
 from penstock.errors import RecipeError
 
 built = pytest.mark.skipif(kernel._extension() is None, reason="the kernel was not built")
@@ -29,8 +30,8 @@ def both(
 ) -> tuple[NDArray[Any], NDArray[Any], list[Failure], list[Failure]]:
     outs = [np.zeros((len(sources), *target.shape), target.dtype) for _ in range(2)]
     ours = decode_range(sources, crops, flips, outs[0], target, reduced=reduced)
-    areas = crops.astype(np.int32)
-    theirs = fallback.decode_positions(range(len(sources)), sources, areas, flips, outs[1], target, reduced=reduced)
+    job = Job(checked_views(crops, len(sources), target), flips, outs[1], target, 0)
+    theirs = fallback.decode_positions(range(len(sources)), sources, job, reduced=reduced, fast=False)
     return outs[0], outs[1], ours, theirs
 
 
@@ -122,8 +123,8 @@ def other_kinds() -> dict[str, bytes]:
 def test_the_extension_leaves_other_kinds_to_the_fallback(kind: str) -> None:
     extension, data, out = kernel._extension(), other_kinds()[kind], np.zeros((1, 48, 64, 3), np.uint8)
     assert extension is not None
-    crops = np.array([[0, 0, 64, 48]], np.int32)
-    missed = extension.decode_range((data,), crops, np.zeros(1, np.uint8), out, None, 64, 48, False)
+    views = np.array([[0, 0, 64, 48, 64, 48, 0, 0]])
+    missed = extension.decode_range((data,), views, np.zeros(1, np.uint8), out, None, 64, 48, 0, False, False)
     assert [(position, bool(is_other_kind)) for position, is_other_kind, _ in missed] == [(0, True)]
     assert not out.any()
 
@@ -132,22 +133,33 @@ def test_the_extension_leaves_other_kinds_to_the_fallback(kind: str) -> None:
 def test_the_extension_checks_what_it_is_given_itself() -> None:
     extension, data = kernel._extension(), jpeg(soft_picture(64, 48))
     assert extension is not None
-    crops, flips, out = np.array([[0, 0, 8, 6]], np.int32), np.zeros(1, np.uint8), np.zeros((1, 6, 8, 3), np.uint8)
+    views, flips, out = np.array([[0, 0, 8, 6, 8, 6, 0, 0]]), np.zeros(1, np.uint8), np.zeros((1, 6, 8, 3), np.uint8)
+    places, pixels = np.array([[0, 0, 8, 6]]), bytes(8 * 6 * 3)
     table = np.zeros((3, 256), np.float32)
     wrong: list[tuple[Any, ...]] = [
-        ((data,), crops[:, :3].copy(), flips, out, None, 8, 6, False),
-        ((data,), crops, np.zeros(2, np.uint8), out, None, 8, 6, False),
-        ((data,), crops, flips, out[:, :5].copy(), None, 8, 6, False),
-        ((data,), crops, flips, out, table, 8, 6, False),
-        ((data,), crops, flips, np.zeros((1, 3, 6, 8), np.float32), table[:2].copy(), 8, 6, False),
-        ((data,), crops, flips, out, None, 0, 6, False),
-        ((data,), crops, flips, out, None, 8, 2**30, False),
-        ((data,), crops, flips, out[:, :, ::2], None, 4, 6, False),
-        ([data], crops, flips, out, None, 8, 6, False),
+        (views[:, :7].copy(), flips, out, None, 8, 6, 0),
+        (views, np.zeros(2, np.uint8), out, None, 8, 6, 0),
+        (views, flips, out[:, :5].copy(), None, 8, 6, 0),
+        (views, flips, out, table, 8, 6, 0),
+        (views, flips, np.zeros((1, 3, 6, 8), np.float32), table[:2].copy(), 8, 6, 0),
+        (views, flips, out, None, 0, 6, 0),
+        (views, flips, out, None, 8, 2**30, 0),
+        (views, flips, out[:, :, ::2], None, 4, 6, 0),
+        (views, flips, out, None, 8, 6, -1),
+        (views, flips, out, None, 8, 6, 256),
     ]
     for arguments in wrong:
         with pytest.raises((ValueError, TypeError, BufferError)):
-            extension.decode_range(*arguments)
+            extension.decode_range((data,), *arguments, False, False)
+        with pytest.raises((ValueError, TypeError, BufferError)):
+            extension.pixels_range((pixels,), places, *arguments)
+    right = (views, flips, out, None, 8, 6, 0)
+    for sources in ([data], (None,)):
+        with pytest.raises((TypeError, BufferError)):
+            extension.decode_range(sources, *right, False, False)
+    for buffers, where in (([pixels], places), ((None,), places), ((pixels,), places[:, :3].copy()), ((pixels,), None)):
+        with pytest.raises((ValueError, TypeError, BufferError)):
+            extension.pixels_range(buffers, where, *right)
     assert not out.any()
 
 

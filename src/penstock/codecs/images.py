@@ -30,11 +30,14 @@ CODECS = ("jpeg", "png", "webp", "raw")
 DEFAULT_QUALITY = 95
 
 
-def decode_image(data: Buffer, *, at_least: tuple[int, int] | None = None) -> Pixels:
-    """Decode to RGB, upright. `at_least` (width, height) allows a JPEG to come out smaller, but not below that."""
+def decode_image(data: Buffer, *, at_least: tuple[int, int] | None = None, fast: bool = False) -> Pixels:
+    """Decode to RGB, upright. `at_least` (width, height) allows a JPEG to come out smaller, but not below that.
+
+    `fast` allows an approximation: the fast integer transform of libjpeg, where simplejpeg decodes.
+    """
     header = read_header(data)
     if header.kind == "jpeg" and header.channels in (1, 3) and header.bits == 8:
-        pixels = _decode_jpeg(data, header, at_least)
+        pixels = _decode_jpeg(data, header, at_least, fast)
     else:
         pixels = _rgb(_decode_any(data, header))
     return upright(pixels, header.orientation)
@@ -51,14 +54,14 @@ def decode_mask(data: Buffer) -> NDArray[Any]:
     return out
 
 
-def _decode_jpeg(data: Buffer, header: Header, at_least: tuple[int, int] | None) -> Pixels:
+def _decode_jpeg(data: Buffer, header: Header, at_least: tuple[int, int] | None, fast: bool) -> Pixels:
     import simplejpeg
 
     width, height = at_least or (0, 0)
     if header.orientation >= 5:
         width, height = height, width
     try:
-        pixels: Pixels = simplejpeg.decode_jpeg(data, "RGB", min_width=width, min_height=height)
+        pixels: Pixels = simplejpeg.decode_jpeg(data, "RGB", fastdct=fast, min_width=width, min_height=height)
     except ValueError as error:
         # simplejpeg refuses a few legal subsamplings and is strict about damage; OpenCV decides which it was.
         if "subsampling" not in str(error).lower() and "determine" not in str(error).lower():

@@ -1,17 +1,25 @@
-"""Encoded images to finished samples, a range at a time: decode what is needed, resize, flip, write into the batch.
+"""Encoded images or raw pixels to finished samples, a range at a time: decode, resize, flip, write into the batch.
 
-Two ways lead there, with the same rules. The C extension (`c/`, over libjpeg-turbo) decodes only the rows and
-columns of the crop and does not hold the GIL; `fallback` does the same work with simplejpeg and OpenCV where the
-extension is absent, and for what it leaves alone (PNG, WebP, CMYK …). They agree within one level of 255.
+    image ──crop──► crop ──resize──► resized ──part──► sample ──flip──► sample ──normalise──► written
+
+`decode_range` begins with encoded images, `pixels_range` with raw pixels. Two ways lead to the samples, with the
+same rules. The C extension (`c/`, over libjpeg-turbo) decodes only the rows and columns that are seen and does not
+hold the GIL; `fallback` does the same work with simplejpeg and OpenCV where the extension is absent, and for what
+it leaves alone (PNG, WebP, CMYK …). They agree within one level of 255, and exactly where nothing is resampled.
 
 | what     | rule                                                                                               |
 |----------|----------------------------------------------------------------------------------------------------|
 | crop     | whole pixels of the upright image; nothing outside the crop has a part in the result               |
 | resizing | each axis by itself: bilinear with half-pixel centres up to a factor of two; above it the mean of  |
-|          | what a pixel covers, weighted by a triangle, as in Pillow; levels are rounded once, at the end     |
-| reduced  | `when-twice`: a JPEG whose crop is at least 2, 4 or 8 times too large in both directions is decoded |
-|          | at 1/2, 1/4 or 1/8, which is faster and the better filter, but not the same pixels; `never`: exact |
-| damage   | whatever the decoder complains about is a failure; damage below a crop is not seen                 |
+|          | what a pixel covers, weighted by a triangle, as in Pillow; levels are rounded once, at the end;    |
+|          | a crop that keeps its size is copied                                                               |
+| part     | what it shows has the bits of the whole resized crop; where it reaches outside, it is `fill`       |
+| turned   | an image with an EXIF orientation gives the bits of the same pixels stored upright                 |
+| reduced  | `when-twice`: a JPEG whose crop is at least 2, 4 or 8 times as large as what it is resized to, in  |
+|          | both directions, is decoded at 1/2, 1/4 or 1/8, which is faster and the better filter, but not     |
+|          | the same pixels; `never`: exact, and equal to `pixels_range` of the decoded image                  |
+| fast     | the fast integer transform of libjpeg: an approximation, off unless the user asks for it           |
+| damage   | whatever the decoder complains about is a failure; damage outside of what is decoded is not seen   |
 """
 
 from __future__ import annotations
@@ -25,10 +33,10 @@ from typing import Any, get_args
 from numpy.typing import NDArray
 
 from penstock.codecs.kernel import fallback, targets
-from penstock.codecs.kernel.targets import Failure, Layout, Reduced, Target, level_table
+from penstock.codecs.kernel.targets import Failure, Job, Layout, Reduced, Target
 from penstock.errors import RecipeError, one_of
 
-__all__ = ["Failure", "Layout", "Reduced", "Target", "decode_range", "which"]
+__all__ = ["Failure", "Layout", "Reduced", "Target", "decode_range", "pixels_range", "which"]
 
 SWITCH = "PENSTOCK_KERNEL"
 
@@ -41,26 +49,61 @@ def decode_range(
     target: Target,
     *,
     reduced: Reduced = "when-twice",
+    fill: int = 0,
+    fast: bool = False,
 ) -> list[Failure]:
     """Make sample i of `out` from `sources[i]` (bytes or a buffer); returns the samples that failed.
 
-    `crops` is n×4 (x, y, width, height), `flips` is n of uint8: bit 0 horizontal, bit 1 vertical.
+    `crops` is n×4: x, y, width, height of the crop, which is resized to the target; or n×8: then resized width and
+    height, and x and y of the part follow. `flips` is n of uint8: bit 0 horizontal, bit 1 vertical.
     """
     one_of("reduced", reduced, get_args(Reduced))
     held = targets.check_sources(sources)
-    areas = targets.checked_crops(crops, len(held))
-    turns = targets.checked_flips(flips, len(held))
-    targets.check_out(out, target, len(held))
+    job = _checked_job(len(held), crops, flips, out, target, fill)
     native = _extension()
     if native is None:
-        return fallback.decode_positions(range(len(held)), held, areas, turns, out, target, reduced=reduced)
-    table = None if target.layout == "hwc-uint8" else level_table(target)
-    missed = native.decode_range(held, areas, turns, out, table, target.width, target.height, reduced != "never")
+        return fallback.decode_positions(range(len(held)), held, job, reduced=reduced, fast=fast)
+    missed = native.decode_range(
+        held, job.views, job.flips, out, job.table, target.width, target.height, fill, reduced != "never", fast
+    )
     if not missed:
         return []
     others = [position for position, is_other_kind, _ in missed if is_other_kind]
     failed = [Failure(position, reason) for position, is_other_kind, reason in missed if not is_other_kind]
-    return sorted(failed + fallback.decode_positions(others, held, areas, turns, out, target, reduced=reduced))
+    return sorted(failed + fallback.decode_positions(others, held, job, reduced=reduced, fast=fast))
+
+
+def pixels_range(
+    buffers: Sequence[Any],
+    places: NDArray[Any],
+    crops: NDArray[Any],
+    flips: NDArray[Any],
+    out: NDArray[Any],
+    target: Target,
+    *,
+    fill: int = 0,
+) -> list[Failure]:
+    """Make sample i of `out` from the H×W×3 uint8 pixels at `places[i]`; returns the samples that failed.
+
+    `places` is n×4: number of the buffer, byte offset in it, width, height. Buffers that no place names may be
+    None. The rest is as for `decode_range`.
+    """
+    held, found = targets.check_buffers(buffers), targets.checked_places(places)
+    job = _checked_job(len(found), crops, flips, out, target, fill)
+    native = _extension()
+    if native is None:
+        return fallback.pick_positions(held, found, job)
+    missed = native.pixels_range(held, found, job.views, job.flips, out, job.table, target.width, target.height, fill)
+    return [Failure(position, reason) for position, _, reason in missed]
+
+
+def _checked_job(
+    count: int, crops: NDArray[Any], flips: NDArray[Any], out: NDArray[Any], target: Target, fill: int
+) -> Job:
+    targets.check_fill(fill)
+    targets.check_out(out, target, count)
+    views, turns = targets.checked_views(crops, count, target), targets.checked_flips(flips, count)
+    return Job(views, turns, out, target, fill)
 
 
 def which() -> str:

@@ -5,7 +5,27 @@ from typing import Any
 LIBRARY: str
 
 def decode_range(
-    sources: tuple[Any, ...], crops: Any, flips: Any, out: Any, table: Any, width: int, height: int, reduce: bool
+    sources: tuple[Any, ...],
+    views: Any,
+    flips: Any,
+    out: Any,
+    table: Any,
+    width: int,
+    height: int,
+    fill: int,
+    reduce: bool,
+    fast: bool,
+) -> list[tuple[int, int, str]]: ...
+def pixels_range(
+    buffers: tuple[Any, ...],
+    places: Any,
+    views: Any,
+    flips: Any,
+    out: Any,
+    table: Any,
+    width: int,
+    height: int,
+    fill: int,
 ) -> list[tuple[int, int, str]]: ...
 def look_at_files(paths: tuple[bytes, ...], states: Any) -> None: ...
 def read_files(paths: tuple[bytes, ...], states: Any, out: Any, is_read: Any) -> None: ...

@@ -11,6 +11,11 @@ from numpy.typing import NDArray
 from penstock.codecs.opencv import opencv
 
 MOST_BILINEAR = 2.0  # above this factor two taps would leave pixels out
+# OpenCV resizes all of a crop, of which perhaps little is shown: up to 48 MB that is faster than the rows of numpy.
+MOST_WHOLE_PIXELS = 2**24
+VALUES_AT_ONCE = 2**22  # in numpy, 16 MB for each temporary array
+
+Pixels = NDArray[np.uint8]
 
 
 class Span(NamedTuple):
@@ -28,6 +33,40 @@ class Span(NamedTuple):
         return math.ceil(self.start + self.length)
 
 
+class Axis(NamedTuple):
+    """One axis: a span becomes `resized` positions, of which `made` from `shown` on stand after `lead` of fill.
+
+    Which filter is used follows from the first two, so that a position does not depend on what else is shown.
+    """
+
+    span: Span
+    resized: int
+    shown: int
+    made: int
+    lead: int
+
+    @classmethod
+    def of(cls, span: Span, resized: int, part: int, size: int) -> Axis:
+        """The axis of a part that begins at `part` and has `size` positions."""
+        shown = min(max(part, 0), resized)
+        made = max(min(part + size, resized) - shown, 0)
+        return cls(span, resized, shown, made, max(-part, 0))
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether nothing is resampled."""
+        return self.span.length == self.resized and self.span.start == self.span.first
+
+    @property
+    def is_bilinear(self) -> bool:
+        return self.span.length <= MOST_BILINEAR * self.resized
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether the span begins and ends with whole pixels."""
+        return self.span.start == self.span.first and self.span.length == self.span.end - self.span.first
+
+
 class Taps(NamedTuple):
     """For each output position its input positions and their weights, both positions × taps."""
 
@@ -35,45 +74,60 @@ class Taps(NamedTuple):
     weights: NDArray[np.float32]
 
 
-def resampled(pixels: NDArray[np.uint8], x: Span, y: Span, width: int, height: int) -> NDArray[np.uint8]:
-    """The part of H×W×3 pixels under two spans as height×width×3; nothing outside has a part in it."""
-    part = pixels[y.first : y.end, x.first : x.end]
-    x, y = x._replace(start=x.start - x.first), y._replace(start=y.start - y.first)
-    bilinear = x.length <= MOST_BILINEAR * width and y.length <= MOST_BILINEAR * height
-    if bilinear and part.shape[:2] == (y.length, x.length):
-        out: NDArray[np.uint8] = opencv().resize(part, (width, height), interpolation=opencv().INTER_LINEAR)
-        return out
-    rows = _along(part.astype(np.float32), taps_of(y, height, part.shape[0]), axis=0)
-    levels = _along(rows, taps_of(x, width, part.shape[1]), axis=1)
-    rounded: NDArray[np.uint8] = np.clip(levels + np.float32(0.5), 0, 255).astype(np.uint8)
-    return rounded
+def resampled(pixels: Pixels, across: Axis, down: Axis) -> Pixels:
+    """What two axes make of H×W×3 pixels, without the fill; nothing outside of their spans has a part in it."""
+    crop = pixels[down.span.first : down.span.end, across.span.first : across.span.end]
+    rows, columns = slice(down.shown, down.shown + down.made), slice(across.shown, across.shown + across.made)
+    if across.is_plain and down.is_plain:
+        return crop[rows, columns]
+    both = (across, down)
+    small = across.resized * down.resized <= MOST_WHOLE_PIXELS
+    if small and all(axis.is_bilinear and axis.is_whole for axis in both):
+        cv2 = opencv()
+        whole: Pixels = cv2.resize(crop, (across.resized, down.resized), interpolation=cv2.INTER_LINEAR)
+        return whole[rows, columns]
+    return _mixed(crop, taps_of(across, crop.shape[1]), taps_of(down, crop.shape[0]))
 
 
-def taps_of(span: Span, count: int, available: int) -> Taps:
-    """The taps of `count` output positions over a span of `available` input positions."""
-    scale = span.length / count
-    return (_bilinear if scale <= MOST_BILINEAR else _reducing)(span.start, scale, count, available)
+def taps_of(axis: Axis, available: int) -> Taps:
+    """The taps of the positions that an axis makes over the `available` input positions of its span."""
+    scale = axis.span.length / axis.resized
+    positions = np.arange(axis.shown, axis.shown + axis.made)
+    return (_bilinear if scale <= MOST_BILINEAR else _reducing)(
+        axis.span.start - axis.span.first, scale, positions, available
+    )
 
 
-def _bilinear(start: float, scale: float, count: int, available: int) -> Taps:
-    centres = start + (np.arange(count) + 0.5) * scale - 0.5
+def _bilinear(start: float, scale: float, positions: NDArray[np.int64], available: int) -> Taps:
+    centres = start + (positions + 0.5) * scale - 0.5
     below = np.floor(centres)
     share = centres - below
-    positions = np.clip(np.stack([below, below + 1], axis=1), 0, available - 1).astype(np.intp)
-    return Taps(positions, np.stack([1 - share, share], axis=1).astype(np.float32))
+    taps = np.clip(np.stack([below, below + 1], axis=1), 0, available - 1).astype(np.intp)
+    return Taps(taps, np.stack([1 - share, share], axis=1).astype(np.float32))
 
 
-def _reducing(start: float, scale: float, count: int, available: int) -> Taps:
-    centres = start + (np.arange(count) + 0.5) * scale
+def _reducing(start: float, scale: float, positions: NDArray[np.int64], available: int) -> Taps:
+    centres = start + (positions + 0.5) * scale
     first = np.clip(np.floor(centres - scale + 0.5), 0, available - 1)
     end = np.clip(np.floor(centres + scale + 0.5), first + 1, available)
-    positions = first[:, None] + np.arange(int((end - first).max()))
-    weights = np.maximum(1 - np.abs(positions + 0.5 - centres[:, None]) / scale, 0) * (positions < end[:, None])
+    taps = first[:, None] + np.arange(int((end - first).max()))
+    weights = np.maximum(1 - np.abs(taps + 0.5 - centres[:, None]) / scale, 0) * (taps < end[:, None])
     weights /= weights.sum(axis=1, keepdims=True)
-    return Taps(np.minimum(positions, available - 1).astype(np.intp), weights.astype(np.float32))
+    return Taps(np.minimum(taps, available - 1).astype(np.intp), weights.astype(np.float32))
 
 
-def _along(values: NDArray[np.float32], taps: Taps, axis: int) -> NDArray[np.float32]:
+def _mixed(crop: Pixels, across: Taps, down: Taps) -> Pixels:
+    """Rows first, then columns, so many rows at a time that temporary arrays stay small."""
+    out = np.empty((len(down.positions), len(across.positions), 3), np.uint8)
+    step = max(1, VALUES_AT_ONCE // (3 * max(crop.shape[1], len(across.positions))))
+    for start in range(0, len(out), step):
+        some = slice(start, start + step)
+        rows = _along(crop, Taps(down.positions[some], down.weights[some]), axis=0)
+        out[some] = np.clip(_along(rows, across, axis=1) + np.float32(0.5), 0, 255)
+    return out
+
+
+def _along(values: NDArray[Any], taps: Taps, axis: int) -> NDArray[np.float32]:
     """One tap of all output positions at a time: no matrix of all inputs by all outputs."""
     shape: tuple[Any, ...] = (-1, 1, 1) if axis == 0 else (1, -1, 1)
     total = np.zeros((), np.float32)

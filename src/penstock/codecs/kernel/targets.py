@@ -17,6 +17,7 @@ Reduced = Literal["never", "when-twice"]
 Channels = tuple[float, float, float]
 
 MOST_SIDE = 16384  # as in c/kernel.h
+MOST_RESIZED = 2**20  # as in c/kernel.h
 HORIZONTAL, VERTICAL = 1, 2  # bits of a flip
 
 
@@ -71,13 +72,42 @@ def level_table(target: Target) -> NDArray[np.float32]:
     return table
 
 
-def checked_crops(crops: NDArray[Any], count: int) -> NDArray[np.int32]:
-    """n×4 whole numbers as int32; what int32 cannot hold is outside every image and stays so."""
-    if crops.shape != (count, 4) or crops.dtype.kind not in "iu":
-        raise RecipeError(f"crops must be {count}×4 whole numbers and are {_described(crops)}.")
-    if crops.dtype != np.int32:
-        crops = np.clip(crops, -(2**31), 2**31 - 1)
-    return np.ascontiguousarray(crops, np.int32)
+class Job(NamedTuple):
+    """A checked range: what each sample shows, and where it goes."""
+
+    views: NDArray[np.int64]  # n×8: crop, resized size, where the part begins
+    flips: NDArray[np.uint8]
+    out: NDArray[Any]
+    target: Target
+    fill: int
+
+    @property
+    def table(self) -> NDArray[np.float32] | None:
+        """What levels become; None where they stay levels."""
+        return None if self.target.layout == "hwc-uint8" else level_table(self.target)
+
+
+def checked_views(crops: NDArray[Any], count: int, target: Target) -> NDArray[np.int64]:
+    """n×8 numbers (crop, resized size, where the part begins); n×4 are crops whose part is all of the target."""
+    if crops.ndim != 2 or len(crops) != count or crops.shape[1] not in (4, 8) or crops.dtype.kind not in "iu":
+        raise RecipeError(f"crops must be {count}×4 or {count}×8 whole numbers and are {_described(crops)}.")
+    if crops.shape[1] == 8:
+        return np.ascontiguousarray(crops, np.int64)
+    views = np.zeros((count, 8), np.int64)
+    views[:, :4] = crops
+    views[:, 4:6] = target.width, target.height
+    return views
+
+
+def checked_places(places: NDArray[Any]) -> NDArray[np.int64]:
+    if places.ndim != 2 or places.shape[1] != 4 or places.dtype.kind not in "iu":
+        raise RecipeError(f"places must be n×4 whole numbers and are {_described(places)}.")
+    return np.ascontiguousarray(places, np.int64)
+
+
+def check_fill(fill: int) -> None:
+    if not 0 <= fill <= 255:
+        raise RecipeError(f"fill={fill} must be a level from 0 to 255.")
 
 
 def checked_flips(flips: NDArray[Any], count: int) -> NDArray[np.uint8]:
@@ -99,6 +129,12 @@ def check_sources(sources: Sequence[Any]) -> tuple[Any, ...]:
     if isinstance(sources, (bytes, bytearray, memoryview, str)):
         raise RecipeError("sources must be a sequence of encoded images. Pass [data] for one image.")
     return tuple(sources)
+
+
+def check_buffers(buffers: Sequence[Any]) -> tuple[Any, ...]:
+    if isinstance(buffers, (bytes, bytearray, memoryview, str, np.ndarray)):
+        raise RecipeError("buffers must be a sequence of buffers with pixels. Pass (buffer,) for one.")
+    return tuple(buffers)
 
 
 def _described(array: NDArray[Any]) -> str:

@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+enum { CHANNELS = 3 };
 enum { MARKER_EXIF = 0xE1, MARKER_END = 0xD9, MARKER_SCAN = 0xDA, TAG_ORIENTATION = 0x0112, KIND_SHORT = 3 };
 
 typedef struct {
@@ -93,13 +94,30 @@ penstock_turn penstock_read_turn(const unsigned char *bytes, size_t size)
     return turn;
 }
 
-penstock_crop penstock_stored_crop(penstock_crop crop, int upright_width, int upright_height, penstock_turn turn)
+int penstock_is_upright(penstock_turn turn)
+{
+    return !turn.transposed && !turn.columns_reversed && !turn.rows_reversed;
+}
+
+penstock_area penstock_stored_area(penstock_area area, int upright_width, int upright_height, penstock_turn turn)
 {
     if (turn.columns_reversed)
-        crop.x = upright_width - crop.x - crop.width;
+        area.x = upright_width - area.x - area.width;
     if (turn.rows_reversed)
-        crop.y = upright_height - crop.y - crop.height;
+        area.y = upright_height - area.y - area.height;
     if (turn.transposed)
-        crop = (penstock_crop){crop.y, crop.x, crop.height, crop.width};
-    return crop;
+        area = (penstock_area){area.y, area.x, area.height, area.width};
+    return area;
+}
+
+void penstock_turn_row(uint8_t *upright, const uint8_t *pixels, int row, penstock_area stored, penstock_turn turn)
+{
+    ptrdiff_t width = turn.transposed ? stored.height : stored.width;
+    ptrdiff_t height = turn.transposed ? stored.width : stored.height;
+    ptrdiff_t across = turn.columns_reversed ? -1 : 1, down = turn.rows_reversed ? -width : width;
+    ptrdiff_t start = (turn.columns_reversed ? width - 1 : 0) + (turn.rows_reversed ? (height - 1) * width : 0);
+    ptrdiff_t step = turn.transposed ? down : across;
+    uint8_t *pixel = upright + CHANNELS * (start + row * (turn.transposed ? across : down));
+    for (int i = 0; i < stored.width; i++, pixels += CHANNELS)
+        memcpy(pixel + CHANNELS * step * i, pixels, CHANNELS);
 }

@@ -14,27 +14,44 @@ enum { PENSTOCK_MIXED_SCALE = 64, PENSTOCK_SHARE_SCALE = 32768 };
 /* Mixed rows are read four values at a time, and pixels written four bytes: both need more room than they fill. */
 enum { PENSTOCK_MIXED_PADDING = 8, PENSTOCK_PIXEL_PADDING = 1 };
 
+/* Memory that is kept from image to image and only grows. */
 typedef struct {
-    int32_t first;  /* the first input position, counted from the start of the window */
+    void *memory;
+    size_t bytes;
+} penstock_buffer;
+
+/* Where a crop lies along one axis of the pixels that are there, which after reduced decoding need not be at whole
+ * ones: those from `first` to `end` have a part in it, and it begins `start` after the first. */
+typedef struct {
+    int first, end;
+    double start, length;
+} penstock_span;
+
+typedef struct {
+    int32_t first;  /* the first input position, counted from the first that the axis looks at */
     int32_t taps;   /* how many from there */
     int16_t share;  /* bilinear: what the second tap has of PENSTOCK_SHARE_SCALE */
 } penstock_tap;
 
+/* The output positions of one axis: `lead` of fill, then `count` of the image, then fill again. */
 typedef struct {
+    int lead, count;
+    int shown;          /* the first position of the whole resized axis that is made */
+    int plain;          /* whether nothing is resampled: then there are no taps */
     int reducing;       /* whether `weights` counts, else `share` */
     int reversed;       /* whether the last output position is written first */
-    int count;          /* output positions */
     int most_taps;
+    int first, end;     /* the input positions that are looked at, counted like those of the span */
     penstock_tap *taps; /* one for each output position */
     float *weights;     /* most_taps for each output position */
+    penstock_buffer tap_memory, weight_memory;
 } penstock_axis;
 
-/* What an axis needs: `length` input positions (not whole ones after reduced decoding) become `count`. */
-int penstock_axis_is_reducing(double length, int count);
-int penstock_axis_most_taps(double length, int count);
+/* Decide how `resized` positions come from a span, of which the output shows `size` from `part` on. */
+void penstock_plan_axis(penstock_axis *axis, const penstock_span *span, int64_t resized, int64_t part, int size);
 
-/* Fill an axis over a window of `window` input positions in which the crop begins at `start`. */
-void penstock_fill_axis(penstock_axis *axis, double start, double length, int window);
+/* What each output position looks at; `taps` and `weights` have room. */
+void penstock_fill_axis(penstock_axis *axis, const penstock_span *span, int64_t resized);
 
 /* Two rows of `values` bytes become one row in units of 1/64 level. */
 void penstock_mix_two_rows(int16_t *mixed, const uint8_t *upper, const uint8_t *lower, int16_t share, size_t values);

@@ -1,21 +1,14 @@
-/* Finished rows of the stored image into the upright output. */
+/* Finished rows into a sample. Rows and columns are those of the sample, after its flips. */
 #ifndef PENSTOCK_WRITING_H
 #define PENSTOCK_WRITING_H
 
 #include "kernel.h"
-#include "orientation.h"
 
-/* Where in the output the rows and columns of the stored image go, in elements. Columns come in the order in which
- * they are written, so that most rows are one piece. */
-typedef struct {
-    ptrdiff_t start, row_step, column_step;
-    int columns_reversed;
-} penstock_placement;
+/* Write `count` pixels from a column on, the last one first when they are reversed. */
+void penstock_write_pixels(const penstock_target *target, void *sample, int row, int column, const uint8_t *pixels,
+                           int count, int reversed);
 
-penstock_placement penstock_place(const penstock_target *target, penstock_turn turn, unsigned flips);
-
-/* Write row number `row` of the stored axes, which has `count` pixels. */
-void penstock_write_row(const penstock_target *target, penstock_placement where, void *out, int row,
-                        const uint8_t *pixels, int count);
+/* Write the fill from a column on. */
+void penstock_write_fill(const penstock_target *target, void *sample, int row, int column, int count);
 
 #endif
