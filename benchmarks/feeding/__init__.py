@@ -1,0 +1,1 @@
+"""Contests of input pipelines: who takes part, on which data, and how they are timed."""

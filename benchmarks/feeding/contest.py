@@ -1,0 +1,113 @@
+"""One workload: everybody starts, warms up, and then makes passes in turns; what they deliver is checked every time."""
+
+from __future__ import annotations
+
+import statistics
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from benchmarks.feeding.contestants import Absent, Contestant, Entry, Pass
+
+
+@dataclass(frozen=True)
+class Expected:
+    """What every pass must deliver."""
+
+    samples: int
+    shape: tuple[int, ...]
+    dtype: str
+    mean: float
+    tolerance: float
+    labels: int | None = None
+
+    def complaint(self, made: Pass) -> str:
+        """What is wrong with a pass; empty where nothing is."""
+        if made.samples != self.samples:
+            return f"delivered {made.samples:,} samples instead of {self.samples:,}"
+        if made.shape is None:
+            return ""
+        if made.shape != self.shape or made.dtype != self.dtype:
+            return f"delivered {made.shape} {made.dtype} instead of {self.shape} {self.dtype}"
+        if abs(made.mean - self.mean) > self.tolerance:
+            return f"delivered a mean of {made.mean:.2f}, far from {self.mean:.2f}"
+        if self.labels is not None and made.labels != self.labels:
+            return f"its labels add up to {made.labels}, not to {self.labels}: some samples are missing or come twice"
+        return ""
+
+
+@dataclass
+class Standing:
+    """What one contestant reached."""
+
+    entry: Entry
+    versions: dict[str, str] = field(default_factory=dict)
+    seconds: list[float] = field(default_factory=list)
+    first_seconds: float = 0.0
+    rate: float = 0.0
+    absent: str = ""
+
+    @property
+    def took_part(self) -> bool:
+        return not self.absent
+
+
+Start = Callable[[Entry], Contestant]
+
+
+def contest(entries: list[Entry], start: Start, expected: Expected, rounds: int) -> list[Standing]:
+    """Median rates of all that could start, in the order in which they were given."""
+    standings = {entry.name: Standing(entry) for entry in entries}
+    alive: dict[str, Contestant] = {}
+    try:
+        for entry in entries:
+            _warm_up(entry, start, expected, standings[entry.name], alive)
+        for number in range(rounds):
+            order = list(alive) if number % 2 == 0 else list(alive)[::-1]
+            for name in order:
+                standings[name].seconds.append(_checked(name, alive[name], expected).seconds)
+            print(f"  round {number + 1} of {rounds}", file=sys.stderr)
+    finally:
+        for contestant in alive.values():
+            contestant.close()
+    for standing in standings.values():
+        if standing.took_part:
+            standing.rate = expected.samples / statistics.median(standing.seconds)
+    return list(standings.values())
+
+
+def _warm_up(
+    entry: Entry, start: Start, expected: Expected, standing: Standing, alive: dict[str, Contestant]
+) -> None:
+    """Start a contestant and make the one pass that does not count: compilers, caches and workers get ready in it."""
+    print(f"  {entry.name} gets ready", file=sys.stderr)
+    try:
+        contestant = start(entry)
+    except Absent as reason:
+        standing.absent = str(reason)
+        return
+    try:
+        standing.first_seconds = _checked(entry.name, contestant, expected).first_seconds
+    except Absent as reason:
+        standing.absent = str(reason)
+        contestant.close()
+        return
+    standing.versions = contestant.versions
+    alive[entry.name] = contestant
+
+
+def _checked(name: str, contestant: Contestant, expected: Expected) -> Pass:
+    made = contestant.go()
+    complaint = expected.complaint(made)
+    if complaint:
+        raise SystemExit(f"{name} {complaint}: nothing can be compared.")
+    return made
+
+
+def best_peer(standings: list[Standing]) -> Standing | None:
+    peers = [standing for standing in standings if standing.took_part and standing.entry.role == "peer"]
+    return max(peers, key=lambda standing: standing.rate, default=None)
+
+
+def by_name(standings: list[Standing]) -> Mapping[str, Standing]:
+    return {standing.entry.name: standing for standing in standings if standing.took_part}
