@@ -1,6 +1,8 @@
-/* Damaged JPEGs through the kernel, without Python: built with sanitizers, it must end with 0.
+/* Damaged JPEGs, and pixels in wrong places, through the kernel without Python: built with sanitizers, it must end
+ * with 0.
  *
- * kernel_mutations COUNT SEED FILE...; prints how many were done, of another kind, and failed.
+ * kernel_mutations COUNT SEED FILE...; prints how many JPEGs were done, of another kind, and failed; then how many
+ * images of raw pixels were done and failed.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -50,43 +52,102 @@ static size_t damage(unsigned char *bytes, size_t size)
     return size;
 }
 
-static penstock_crop random_crop(void)
+static int64_t extreme(void)
 {
-    int32_t extreme[] = {INT32_MIN, -1, 0, INT32_MAX};
-    penstock_crop crop = {(int32_t)below(40), (int32_t)below(40), 1 + (int32_t)below(60), 1 + (int32_t)below(40)};
-    if (below(50) == 0)
-        crop.x = extreme[below(4)];
-    if (below(50) == 0)
-        crop.height = extreme[below(4)];
-    return crop;
+    int64_t values[] = {INT64_MIN, INT64_MIN + 1, INT32_MIN, -1, 0, INT32_MAX, PENSTOCK_MOST_RESIZED, INT64_MAX};
+    return values[below(sizeof values / sizeof *values)];
 }
 
-static int try_one(penstock_source seed, const float *table)
+/* Mostly inside of an image of 100×80 px, often at another scale, and parts that reach outside on every side. */
+static penstock_view random_view(const penstock_target *target)
+{
+    penstock_view view = {(int64_t)below(40), (int64_t)below(40), 1 + (int64_t)below(60), 1 + (int64_t)below(40),
+                          target->width,      target->height,     0,                      0};
+    if (below(3) == 0) {
+        view.resized_width = view.width;
+        view.resized_height = view.height;
+    } else if (below(2) == 0) {
+        view.resized_width = 1 + (int64_t)below(90);
+        view.resized_height = 1 + (int64_t)below(90);
+    }
+    if (below(3) > 0) {
+        view.part_x = (int64_t)below((size_t)(view.resized_width + target->width + 4)) - target->width - 2;
+        view.part_y = (int64_t)below((size_t)(view.resized_height + target->height + 4)) - target->height - 2;
+    }
+    int64_t *numbers = &view.x;
+    if (below(12) == 0)
+        numbers[below(8)] = extreme();
+    return view;
+}
+
+static penstock_target random_target(const float *table)
+{
+    penstock_target target = {1 + (int)below(70), 1 + (int)below(50), below(2) ? table : NULL,
+                              (int)below(256),    (int)below(2),      (int)below(2)};
+    if (below(4) == 0)
+        target.width = target.height = 1 + (int)below(6);
+    return target;
+}
+
+/* Two at a time, so that memory is used again; says how the second one went: 0, or its status. */
+static int try_jpeg(penstock_source seed, const float *table)
 {
     unsigned char *copy = malloc(seed.size);
     memcpy(copy, seed.bytes, seed.size);
     size_t size = damage(copy, seed.size);
     unsigned char *bytes = malloc(size); /* exactly as large: reading past the end is seen */
     memcpy(bytes, copy, size);
-    penstock_target target = {1 + (int)below(70), 1 + (int)below(50), below(2) ? table : NULL, (int)below(2)};
-    if (below(4) == 0)
-        target.width = target.height = 1 + (int)below(6);
+    penstock_target target = random_target(table);
     penstock_source sources[2] = {{bytes, size}, {bytes, size}};
-    penstock_crop crops[2] = {random_crop(), random_crop()};
+    penstock_view views[2] = {random_view(&target), random_view(&target)};
     uint8_t flips[2] = {(uint8_t)random_bits(), (uint8_t)random_bits()};
-    penstock_result results[2];
+    penstock_failure failures[2];
     void *out = malloc(2 * penstock_sample_bytes(&target));
-    penstock_decode_range(sources, crops, flips, 2, &target, out, results);
+    size_t failed = penstock_decode_range(sources, views, flips, 2, &target, out, failures);
     free(out);
     free(bytes);
     free(copy);
-    return results[1].status;
+    return failed > 0 && failures[failed - 1].position == 1 ? failures[failed - 1].status : 0;
+}
+
+/* The last image often ends where its buffer does. */
+static penstock_place random_place(const penstock_source *buffers)
+{
+    penstock_place place = {(int64_t)below(2), 0, 1 + (int64_t)below(110), 1 + (int64_t)below(90)};
+    int64_t room = (int64_t)buffers[place.buffer].size - place.width * place.height * PENSTOCK_CHANNELS;
+    place.offset = room > 0 && below(2) ? room : (int64_t)below(buffers[place.buffer].size + 1);
+    int64_t *numbers = &place.buffer;
+    if (below(12) == 0)
+        numbers[below(4)] = extreme();
+    return place;
+}
+
+static int try_pixels(const float *table)
+{
+    penstock_source buffers[2];
+    for (int i = 0; i < 2; i++) {
+        buffers[i].size = below(40000);
+        unsigned char *bytes = calloc(buffers[i].size + 1, 1);
+        buffers[i].bytes = memcpy(malloc(buffers[i].size), bytes, buffers[i].size);
+        free(bytes);
+    }
+    penstock_target target = random_target(table);
+    penstock_place places[2] = {random_place(buffers), random_place(buffers)};
+    penstock_view views[2] = {random_view(&target), random_view(&target)};
+    uint8_t flips[2] = {(uint8_t)random_bits(), (uint8_t)random_bits()};
+    penstock_failure failures[2];
+    void *out = malloc(2 * penstock_sample_bytes(&target));
+    size_t failed = penstock_pixels_range(buffers, 2, places, views, flips, 2, &target, out, failures);
+    free(out);
+    free((void *)buffers[0].bytes);
+    free((void *)buffers[1].bytes);
+    return failed > 0 && failures[failed - 1].position == 1;
 }
 
 int main(int count, char **arguments)
 {
     float table[PENSTOCK_CHANNELS * PENSTOCK_LEVELS] = {0};
-    long tally[3] = {0, 0, 0};
+    long jpegs[3] = {0, 0, 0}, pixels[2] = {0, 0};
     if (count < 4)
         return 2;
     long tries = atol(arguments[1]);
@@ -96,10 +157,12 @@ int main(int count, char **arguments)
     for (size_t i = 0; i < files; i++)
         seeds[i] = read_whole(arguments[3 + i]);
     for (long i = 0; i < tries; i++)
-        tally[try_one(seeds[below(files)], table)]++;
+        jpegs[try_jpeg(seeds[below(files)], table)]++;
+    for (long i = 0; i < tries; i++)
+        pixels[try_pixels(table)]++;
     for (size_t i = 0; i < files; i++)
         free((void *)seeds[i].bytes);
     free(seeds);
-    printf("%ld %ld %ld\n", tally[PENSTOCK_DONE], tally[PENSTOCK_OTHER], tally[PENSTOCK_FAILED]);
+    printf("%ld %ld %ld %ld %ld\n", jpegs[0], jpegs[PENSTOCK_OTHER], jpegs[PENSTOCK_FAILED], pixels[0], pixels[1]);
     return 0;
 }

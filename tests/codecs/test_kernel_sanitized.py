@@ -1,4 +1,4 @@
-"""Thousands of damaged JPEGs through the kernel's C code, built with the sanitizers of the compiler."""
+"""Damaged JPEGs and pixels in wrong places, by the thousand, through the C code built with sanitizers."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.slow
-def test_damaged_jpegs_never_touch_memory_that_is_not_theirs(program: Path, tmp_path: Path) -> None:
+def test_damaged_jpegs_and_wrong_places_never_touch_memory_that_is_not_theirs(program: Path, tmp_path: Path) -> None:
     for number, subsampling in enumerate(SUBSAMPLINGS * 2):
         data = jpeg(
             soft_picture(150, 110, number), subsampling=subsampling, progressive=number % 3 == 0, restart=number % 4
@@ -52,6 +52,7 @@ def test_damaged_jpegs_never_touch_memory_that_is_not_theirs(program: Path, tmp_
         env={**os.environ, "ASAN_OPTIONS": "detect_leaks=1"},
     )
     assert answer.returncode == 0, answer.stderr[-4000:]
-    done, other, failed = map(int, answer.stdout.split())
-    assert done + other + failed == TRIES
+    done, other, failed, pixels_done, pixels_failed = map(int, answer.stdout.split())
+    assert done + other + failed == pixels_done + pixels_failed == TRIES
     assert min(done, failed) > TRIES // 10, "both good and damaged images were tried"
+    assert min(pixels_done, pixels_failed) > TRIES // 10, "both good and wrong places were tried"
