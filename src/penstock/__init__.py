@@ -26,6 +26,8 @@ _HOMES = {
     "Subset": "penstock.samples",
     "concat": "penstock.samples",
     "augment": "penstock.augment",
+    "Flow": "penstock.flow.flow",
+    "mix": "penstock.flow.flow",
     "Pack": "penstock.packing.reader",
     "PackOptions": "penstock.packing.options",
     "open": "penstock.packing.reader",
@@ -50,6 +52,8 @@ if TYPE_CHECKING:
     from penstock.errors import PenstockError as PenstockError
     from penstock.errors import Problem as Problem
     from penstock.errors import RecipeError as RecipeError
+    from penstock.flow.flow import Flow as Flow
+    from penstock.flow.flow import mix as mix
     from penstock.packing.options import PackOptions as PackOptions
     from penstock.packing.reader import Pack as Pack
     from penstock.packing.reader import open as open

@@ -34,7 +34,7 @@ class Weighted:
         if self.count < 0:
             raise RecipeError(f"sample(count={self.count}): expected 0 or more draws in an epoch.")
         length = finite_length(self.inner, "sample()")
-        object.__setattr__(self, "cumulative", np.cumsum(checked_weights(weights, length)))
+        object.__setattr__(self, "cumulative", _cumulative(checked_weights(weights, length)))
 
     @property
     def length(self) -> int:
@@ -43,7 +43,7 @@ class Weighted:
     def draws(self, epochs: Numbers, positions: Numbers) -> Draws:
         uniforms = sample_uniforms(self.seed, self.step, epochs, positions, 1)[:, 0]
         # The first sum above the number drawn: a weight of 0 adds nothing to the sum before it, so it is never first.
-        chosen = np.searchsorted(self.cumulative, uniforms * self.cumulative[-1], side="right")
+        chosen = np.searchsorted(self.cumulative, uniforms, side="right")
         drawn = self.inner.draws(epochs, chosen.astype(np.int64))
         return drawn._replace(key=mixed(mixed(positions.astype(np.uint64)) ^ drawn.key))
 
@@ -64,17 +64,17 @@ def checked_weights(weights: ArrayLike, length: int) -> NDArray[np.float64]:
             f"sample(weights=...): {len(wrong):,} of {length:,} weights are not finite numbers of 0 or more; "
             f"the first is weight {wrong[0]}: {numbers[wrong[0]]}."
         )
-    _check_sum(float(numbers.sum()))
-    return numbers
-
-
-def _check_sum(total: float) -> None:
-    if total == 0:
+    if not numbers.any():
         raise RecipeError(
             "sample(weights=...): all weights are 0, so nothing can be drawn. Give some samples a weight."
         )
-    if not np.isfinite(total):
-        raise RecipeError("sample(weights=...): the sum of the weights is too large. Divide them by the largest one.")
+    return numbers
+
+
+def _cumulative(weights: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Sums up to each weight, up to 1 exactly, which is above every number that is drawn."""
+    sums = np.cumsum(weights / weights.max())  # as they are, huge weights would overflow
+    return sums / sums[-1]
 
 
 def balanced_weights(labels: NDArray[Any]) -> NDArray[np.float64]:

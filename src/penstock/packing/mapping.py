@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -51,12 +52,24 @@ class MappedShard:
 
     def row(self, row: int) -> tuple[dict[str, ColumnView], int]:
         """The column views that hold a row of this shard, and its number in them."""
+        views = self._views()
+        number = int(np.searchsorted(self._starts, row, side="right")) - 1
+        return views[number], row - int(self._starts[number])
+
+    def rows(self, rows: NDArray[Any]) -> Iterator[tuple[NDArray[Any], dict[str, ColumnView], NDArray[Any]]]:
+        """For each record batch that holds some of these rows: which of them, its views, their numbers in it."""
+        views = self._views()
+        batches = np.searchsorted(self._starts, rows, side="right") - 1
+        for number in np.unique(batches):
+            places = np.flatnonzero(batches == number)
+            yield places, views[number], rows[places] - self._starts[number]
+
+    def _views(self) -> list[dict[str, ColumnView]]:
         if self._batches is None:
             batches = self.batches()
             self._starts = np.cumsum([0] + [len(batch) for batch in batches])
             self._batches = [batch_views(batch) for batch in batches]  # last: other threads look for it
-        number = int(np.searchsorted(self._starts, row, side="right")) - 1
-        return self._batches[number], row - int(self._starts[number])
+        return self._batches
 
     def value(self, name: str, row: int) -> Any:
         views, inner = self.row(row)

@@ -11,15 +11,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import xxhash
 from numpy.typing import NDArray
 
 from penstock.codecs.images import decode_image, decode_mask
 from penstock.errors import MissingExtra, PackError, RecipeError, nearest
 from penstock.packing.columns import row_checksum
 from penstock.packing.index import open_index
-from penstock.packing.layout import GOP_FRAMES, INDEX_NAME, shape_column
+from penstock.packing.layout import GOP_FRAMES, INDEX_NAME, MANIFEST_NAME, shape_column
 from penstock.packing.manifest import Manifest, read_manifest
 from penstock.packing.mapping import MappedShard
+from penstock.packing.ranges import gathered, places_of
 from penstock.packing.verifying import verify_pack
 from penstock.samples import Field, Origin, Raw, Sample, Schema, Subset, sample_at
 
@@ -221,6 +223,48 @@ class Pack:
                 raise RecipeError(f"field {name!r} has another length in every sample; read it sample by sample.")
         values = self.table([name]).column(0).to_pylist()
         return np.array(values)
+
+    # What flows ask of many samples at once
+
+    @property
+    def stores_pixels(self) -> bool:
+        """Whether images are stored as plain pixels, which need no decoding."""
+        return self.manifest.codec == "raw" and self.schema.image is not None
+
+    def fingerprint(self) -> str:
+        """Changes with whatever is in the pack."""
+        return xxhash.xxh3_128_hexdigest((self.path / MANIFEST_NAME).read_bytes())
+
+    def image_sizes(self, indices: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Width and height of these images, n×2."""
+        return np.stack([self.columns["width"][indices], self.columns["height"][indices]], axis=1).astype(np.int64)
+
+    def uniform_image_size(self) -> tuple[int, int] | None:
+        """Width and height, where all images have the same."""
+        width, height = self.columns["width"], self.columns["height"]
+        if not len(self) or (width != width[0]).any() or (height != height[0]).any():
+            return None
+        return int(width[0]), int(height[0])
+
+    def pixel_places(self, indices: NDArray[np.int64]) -> tuple[tuple[Any, ...], NDArray[np.int64]]:
+        """For codec raw: the mapped shards, and for each image which one, where in it, width and height."""
+        return places_of(self.columns, self._mapped, indices)
+
+    def shard_numbers(self, indices: NDArray[np.int64]) -> NDArray[Any]:
+        """The shard of each of these samples."""
+        numbers: NDArray[Any] = self.columns["shard"][indices]
+        return numbers
+
+    def gather(self, name: str, indices: NDArray[np.int64]) -> NDArray[Any]:
+        """A field of these samples as one array; fields without a fixed size come as an array of objects."""
+        label = self.schema.label
+        if label is not None and name == label.name:
+            return self.columns["label"][indices]
+        field = self.schema[name]
+        values = gathered(name, self.columns, self._mapped, indices)
+        if values is None:
+            return np.array([self.annotations(index)[name] for index in indices.tolist()])
+        return values if field.shape is None else values.reshape(len(indices), *field.shape)
 
     def table(self, names: list[str] | None = None) -> pa.Table:
         """The shards as one pyarrow table over mapped memory."""

@@ -1,0 +1,60 @@
+"""Which batches an epoch delivers, in order: those that are dealt, and what take, skip and repeat make of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from penstock.flow.dealing import Deal
+from penstock.flow.steps import Repeat, Skip, Step, Take
+
+
+class Dealt(NamedTuple):
+    """One batch: which pass over the samples it belongs to, and the positions of this rank in it."""
+
+    epoch: int
+    number: int
+    start: int
+    stop: int
+
+
+@dataclass(frozen=True)
+class Batches:
+    """The batches of an epoch of one rank; `steps` are those on whole batches."""
+
+    deal: Deal
+    steps: tuple[Step, ...] = ()
+
+    @property
+    def count(self) -> int | None:
+        """How many an epoch delivers; None without end."""
+        return counts_after(self.deal.count, self.steps)[-1]
+
+    @property
+    def is_endless(self) -> bool:
+        return self.count is None
+
+    def at(self, epoch: int, number: int) -> Dealt:
+        """Batch `number` of an epoch."""
+        counts = counts_after(self.deal.count, self.steps)
+        for step, before in zip(reversed(self.steps), reversed(counts[:-1]), strict=True):
+            if isinstance(step, Skip):
+                number += step.count
+            elif isinstance(step, Repeat) and before:
+                epoch, number = epoch * (step.times or 1) + number // before, number % before
+        return Dealt(epoch, number, *self.deal.span(number))
+
+
+def counts_after(count: int | None, steps: Sequence[Step]) -> list[int | None]:
+    """The number of batches before the first step and after each."""
+    counts = [count]
+    for step in steps:
+        if isinstance(step, Take):
+            count = step.count if count is None else min(count, step.count)
+        elif isinstance(step, Skip):
+            count = None if count is None else max(count - step.count, 0)
+        elif isinstance(step, Repeat):
+            count = None if count is None or step.times is None else count * step.times
+        counts.append(count)
+    return counts

@@ -1,0 +1,147 @@
+"""The planner's second half: what the kernel does at once, how batches look, and the program that workers run."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from penstock import augment
+from penstock.augment.composing import fusible
+from penstock.augment.pixelwise import Normalize
+from penstock.codecs.kernel import Target
+from penstock.errors import HopError, RecipeError
+from penstock.flow.chains import Chain
+from penstock.flow.draws import Draws
+from penstock.flow.fusing import Fusion, located, stored_as
+from penstock.flow.hops import Stopwatch
+from penstock.flow.layout import Layout, Place, layout_of_sample, layout_of_schema
+from penstock.flow.making import Leaf
+from penstock.flow.planning import Planned
+from penstock.flow.program import MOST_ATTEMPTS, Program
+from penstock.flow.steps import Augment, Batch
+from penstock.samples import RESERVED, Source
+
+FastDecode = bool | str  # "auto": reduced scale only where an image is at least twice too large
+
+
+def leaf_of(source: Source, chain: Chain, fast_decode: FastDecode) -> Leaf:
+    """A leaf, with as much of its chain fused as gives the same bits."""
+    return Leaf(source, chain, _fusion(source, chain, fast_decode))
+
+
+def _fusion(source: Source, chain: Chain, fast_decode: FastDecode) -> Fusion | None:
+    stored = stored_as(source)
+    if stored is None:
+        return None
+    geometric = _geometric(chain)
+    size = _output_size(source, geometric)
+    if size is None:
+        return None
+    normalize = _normalize(chain, len(geometric))
+    target = Target(*size) if normalize is None else Target(*size, "chw-float32", normalize.mean, normalize.std)
+    reduced = "never" if fast_decode is False else "when-twice"
+    return Fusion(stored, geometric, target, normalize is not None, reduced, fast_decode is True)  # type: ignore[arg-type]
+
+
+def _geometric(chain: Chain) -> Chain:
+    """The first links of a chain that are one view together and give one size."""
+    steps = []
+    for link in chain:
+        if not isinstance(link.step, Augment) or not augment.is_geometric(link.step.step):
+            break
+        steps.append(link.step.step)
+    return chain[: fusible(steps)]
+
+
+def _output_size(source: Source, geometric: Chain) -> tuple[int, int] | None:
+    """Width and height of all images after the geometric steps, where they are the same for all."""
+    sizes = [link.step.step.output_size for link in geometric if link.step.step.shape != "flip"]  # type: ignore[union-attr]
+    if sizes:
+        last: tuple[int, int] | None = sizes[-1]
+        return last
+    uniform = getattr(located(source, np.zeros(0, np.int64))[0], "uniform_image_size", None)
+    found: tuple[int, int] | None = uniform() if uniform is not None else None
+    return found
+
+
+def _normalize(chain: Chain, position: int) -> Normalize | None:
+    if len(chain) > position and isinstance(chain[position].step, Augment):
+        step = chain[position].step.step  # type: ignore[union-attr]
+        return step if isinstance(step, Normalize) else None
+    return None
+
+
+def program_of(
+    planned: Planned, *, seed: int, batch: Batch, batch_chain: Chain, substitutes: bool, fast_decode: FastDecode
+) -> Program:
+    """The program of a plan."""
+    leaves = tuple(
+        leaf_of(source, chain, fast_decode) for source, chain in zip(planned.sources, planned.chains, strict=True)
+    )
+    layout = _layout(planned, leaves, batch, substitutes)
+    numbers = {"index": Place((), np.dtype(np.int64))}
+    if planned.repeats_samples:
+        numbers["draw"] = Place((), np.dtype(np.uint64))
+    if len(leaves) > 1:
+        numbers["member"] = Place((), np.dtype(np.int64))
+    layout = replace(layout, fixed={**layout.fixed, **numbers})
+    return Program(
+        seed, planned.order, leaves, layout, batch, batch_chain, substitutes, planned.repeats_samples, len(leaves) > 1
+    )
+
+
+def _layout(planned: Planned, leaves: tuple[Leaf, ...], batch: Batch, substitutes: bool) -> Layout:
+    layouts = [known_layout(leaf) for leaf in leaves]
+    known = [layout for layout in layouts if layout is not None]
+    if len(known) == len(layouts):
+        if any(layout != known[0] for layout in known):
+            raise RecipeError("the samples of the mixed flows differ in fields or sizes; give each the same steps.")
+        return _checked(known[0], planned.source, batch)
+    return _checked(_tried_layout(planned, leaves, substitutes), planned.source, batch, is_tried=True)
+
+
+def known_layout(leaf: Leaf) -> Layout | None:
+    """The layout that follows from plan and schema alone: where all of the chain is fused."""
+    if leaf.fusion is None or len(leaf.chain) != leaf.fusion.links:
+        return None
+    shape = leaf.fusion.target.shape
+    frames = located(leaf.source, np.zeros(0, np.int64))[2]
+    place = Place(shape if frames == 1 else (frames, *shape), leaf.fusion.target.dtype)
+    return layout_of_schema(leaf.source.schema, place)
+
+
+def _tried_layout(planned: Planned, leaves: tuple[Leaf, ...], substitutes: bool) -> Layout:
+    """The layout of the first sample, which is made for it."""
+    length = planned.order.length
+    for position in range(min(MOST_ATTEMPTS if substitutes else 1, 1 if length is None else length)):
+        draw: Draws = planned.order.draws(np.zeros(1, np.int64), np.array([position], np.int64))
+        try:
+            sample = leaves[int(draw.member[0])].sample(draw, Stopwatch())
+        except HopError:
+            if not substitutes:
+                raise
+            continue
+        return layout_of_sample({name: value for name, value in sample.items() if name not in RESERVED})
+    return Layout({})
+
+
+def _checked(layout: Layout, source: Source, batch: Batch, is_tried: bool = False) -> Layout:
+    """Fixed shapes must be fixed; with other shapes, what was only seen in one sample is not taken for granted."""
+    if batch.shapes == "fixed":
+        _check_fixed(layout, source)
+        return layout
+    if not is_tried:
+        return layout
+    scalars = {name: place for name, place in layout.fixed.items() if place.shape == ()}
+    return Layout(scalars, (*layout.loose, *(name for name in layout.fixed if name not in scalars)))
+
+
+def _check_fixed(layout: Layout, source: Source) -> None:
+    for field in source.schema.fields:
+        is_there = field.name in layout.fixed or field.name in layout.loose
+        if is_there and (field.kind == "boxes" or (field.name in layout.loose and field.kind != "text")):
+            raise RecipeError(
+                f'{field.name!r} has another length in every sample. Use batch(…, shapes="ragged") to get them one by '
+                'one, or shapes="padded" to get one array filled up to the longest.'
+            )

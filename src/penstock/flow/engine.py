@@ -1,0 +1,187 @@
+"""One running epoch: tasks go out, answers come in, batches leave in order.
+
+    next batch ──► slot ──► tasks (ranges of its positions) ──► workers write into the slot ──► all done? ──► deliver
+
+Everything here runs in the thread of the consumer, between two batches. While the consumer is busy the workers go
+through the tasks that were handed out before: as many batches as `prefetch` allows and the budget has room for.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections import deque
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from penstock.errors import RecipeError
+from penstock.flow.batches import Batches, Dealt
+from penstock.flow.budget import Allowance
+from penstock.flow.collating import collated
+from penstock.flow.hops import HopCost
+from penstock.flow.metrics import Metrics
+from penstock.flow.program import BadSample, Program
+from penstock.flow.slots import SlotRing
+from penstock.flow.tasks import Arrays, Done, Executor, Task
+from penstock.flow.tuning import Settings, Tuner
+
+
+@dataclass
+class Pending:
+    """A batch on its way."""
+
+    dealt: Dealt
+    arrays: Arrays
+    waiting: int  # tasks without an answer
+    parts: dict[int, Done] = field(default_factory=dict)  # by first row
+
+    @property
+    def rows(self) -> int:
+        return self.dealt.stop - self.dealt.start
+
+
+@dataclass(frozen=True)
+class Delivery:
+    """A finished batch, and what was bad in it."""
+
+    batch: dict[str, Any]
+    bad: tuple[BadSample, ...]
+
+
+class Engine:
+    """Runs the batches of one epoch from some number on."""
+
+    def __init__(
+        self,
+        program: Program,
+        batches: Batches,
+        executor: Executor,
+        allowance: Allowance,
+        tuner: Tuner,
+        metrics: Metrics,
+    ) -> None:
+        self._program, self._batches, self._executor = program, batches, executor
+        self._tuner, self._metrics = tuner, metrics
+        rows = 0 if program.makes_whole_batches else program.batch.size
+        self._ring = SlotRing(program.layout, rows, allowance, executor.make_memory)
+        self._window: deque[Pending] = deque()
+        self._by_ticket: dict[int, Pending] = {}
+        self._tickets = 0
+        self._process = os.getpid()
+
+    def run(self, epoch: int, first: int) -> Iterator[Delivery]:
+        """The batches of an epoch in order, from number `first`; ends all workers however it is left."""
+        count = self._batches.count
+        numbers = iter(range(first, count)) if count is not None else _endless(first)
+        try:
+            self._top_up(epoch, numbers)
+            while self._window:
+                pending = self._wait_for_first()
+                delivery = self._deliver(pending)
+                del pending  # else this frame keeps the slot while the user has dropped the batch
+                left = time.perf_counter()
+                yield delivery
+                del delivery
+                self._tuner.delivered(self._executor, self._metrics, consumer_seconds=time.perf_counter() - left)
+                self._check_process()
+                self._top_up(epoch, numbers)
+        finally:
+            self._close()
+
+    def _top_up(self, epoch: int, numbers: Iterator[int]) -> None:
+        """Hand out tasks for as many batches as the settings allow."""
+        settings = self._tuner.settings
+        while len(self._window) < settings.prefetch + 1:
+            taken = self._ring.take()
+            if taken is None:
+                if not self._window:
+                    raise RecipeError(self._no_room())
+                return
+            slot, arrays = taken
+            number = next(numbers, None)
+            if number is None:
+                self._ring.handed_over()
+                return
+            self._hand_out(self._batches.at(epoch, number), slot.number, arrays, settings)
+
+    def _hand_out(self, dealt: Dealt, slot: int, arrays: Arrays, settings: Settings) -> None:
+        rows = dealt.stop - dealt.start
+        step = max(rows, 1) if self._program.makes_whole_batches else settings.rows_of_task(rows)
+        tasks = [
+            Task(
+                self._tickets,
+                dealt.epoch,
+                dealt.number,
+                start,
+                min(start + step, dealt.stop),
+                start - dealt.start,
+                slot,
+            )
+            for start in range(dealt.start, dealt.stop, step)
+        ]
+        pending = Pending(dealt, arrays, len(tasks))
+        self._window.append(pending)
+        self._by_ticket[self._tickets] = pending
+        self._tickets += 1
+        for task in tasks:
+            self._executor.submit(task, arrays)
+
+    def _wait_for_first(self) -> Pending:
+        """Wait until the next batch is complete; answers for later ones are noted on the way."""
+        first, start = self._window[0], time.perf_counter()
+        while first.waiting:
+            self._note(self._executor.next_done())
+        waited = time.perf_counter() - start
+        self._metrics.delivered(HopCost(first.rows, 0.0, waited, 0), sum(not one.waiting for one in self._window))
+        return self._window.popleft()
+
+    def _note(self, done: Done) -> None:
+        pending = self._by_ticket[done.task.ticket]
+        pending.parts[done.task.row] = done
+        pending.waiting -= 1
+        if not pending.waiting:
+            del self._by_ticket[done.task.ticket]
+        if done.made is not None:
+            self._metrics.made(done.made.costs, done.task.stop - done.task.start)
+
+    def _deliver(self, pending: Pending) -> Delivery:
+        parts = [pending.parts[row] for row in sorted(pending.parts)]
+        for part in parts:
+            if part.error is not None:
+                raise part.error
+        made = [part.made for part in parts if part.made is not None]
+        bad = tuple(sample for part in made for sample in part.bad)
+        self._ring.handed_over()
+        if len(made) == 1 and made[0].batch is not None:
+            return Delivery(made[0].batch, bad)
+        arrays = {name: array[: pending.rows] for name, array in pending.arrays.items()}
+        loose = {name: [value for part in made for value in part.loose[name]] for name in self._program.layout.loose}
+        return Delivery(collated(arrays, loose, self._program.batch), bad)
+
+    def _close(self) -> None:
+        if os.getpid() == self._process:  # in a forked process there are no workers to end
+            self._executor.close()
+        for _ in self._window:
+            self._ring.handed_over()
+        self._window.clear()
+        self._by_ticket.clear()
+
+    def _check_process(self) -> None:
+        if os.getpid() != self._process:
+            raise RecipeError(
+                "this epoch was begun in another process: workers do not survive a fork. "
+                "Begin an epoch in the new process; flow.state() and flow.restore() carry the place over."
+            )
+
+    def _no_room(self) -> str:
+        return (
+            f"one batch takes {self._ring.bytes / 2**20:,.1f} MB, and the memory budget has no room for it. Use smaller "
+            'batches, end other flows of this process, or give this one more: Flow(…, memory="4 GB").'
+        )
+
+
+def _endless(first: int) -> Iterator[int]:
+    while True:
+        yield first
+        first += 1

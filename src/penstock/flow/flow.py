@@ -1,0 +1,264 @@
+"""Flow: from a source to batches. A plan that nothing changes, and a place in it that goes on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Literal, get_args
+
+import numpy as np
+
+from penstock.augment.steps import Geometric, Pixelwise
+from penstock.errors import RecipeError, one_of
+from penstock.flow import steps
+from penstock.flow.budget import bytes_of
+from penstock.flow.running import Running
+from penstock.flow.state import checked_state
+from penstock.samples import Sample, Source, checked_index
+
+Executor = Literal["auto", "thread", "subprocess", "process"]
+OnBadSample = Literal["raise", "substitute"]
+Batch = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class FlowOptions:
+    """How a flow runs; nothing here changes what is in a batch, but `on_bad_sample` and `fast_decode`."""
+
+    workers: int | None = None
+    executor: Executor = "auto"
+    memory: int | None = None
+    on_bad_sample: OnBadSample = "raise"
+    max_bad: int | float | None = None
+    fast_decode: bool | Literal["auto"] = "auto"
+
+    def __post_init__(self) -> None:
+        one_of("executor", self.executor, get_args(Executor))
+        one_of("on_bad_sample", self.on_bad_sample, get_args(OnBadSample))
+        if self.workers is not None and self.workers < 0:
+            raise RecipeError(f'workers={self.workers} must be 0 or more, or "auto".')
+        if self.fast_decode not in (True, False, "auto"):
+            raise RecipeError(f'fast_decode={self.fast_decode!r} must be True, False or "auto".')
+        if self.max_bad is not None and self.max_bad < 0:
+            raise RecipeError(f"max_bad={self.max_bad} must be a number of samples, or a fraction below 1.")
+
+
+@dataclass(frozen=True, eq=False)
+class Mixture:
+    """Several plans in one."""
+
+    plans: tuple[Plan, ...]
+    weights: tuple[float, ...]
+    until: steps.Until
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """What was written: a source or a mixture, a seed, and steps."""
+
+    source: Source | None
+    mixture: Mixture | None
+    seed: int
+    steps: tuple[steps.Step, ...]
+
+    @property
+    def batch(self) -> steps.Batch | None:
+        return next((step for step in self.steps if isinstance(step, steps.Batch)), None)
+
+
+class Flow:
+    """A lazy plan from a Source to batches; every method gives a new flow, and nothing runs until it is iterated.
+
+    `workers`, `executor` and `memory` say how it runs and never what is in a batch. With
+    `on_bad_sample="substitute"` a sample that cannot be made is replaced by another one and counted, at most
+    `max_bad` of them in an epoch (a number, or a fraction below 1). `fast_decode=True` allows approximate decoding
+    (fast DCT, reduced scale), False nothing of it; "auto" reduces only what is at least twice too large.
+    """
+
+    def __init__(
+        self,
+        source: Source,
+        seed: int = 0,
+        *,
+        workers: int | str = "auto",
+        executor: Executor = "auto",
+        memory: int | str = "auto",
+        on_bad_sample: OnBadSample = "raise",
+        max_bad: int | float | None = None,
+        fast_decode: bool | Literal["auto"] = "auto",
+    ) -> None:
+        if not isinstance(source, Source):
+            raise RecipeError(
+                f"Flow takes a Source (schema, len, read, decode), not {type(source).__name__}. Use penstock.open for "
+                "a pack, penstock.from_generator for an iterable."
+            )
+        self._plan = Plan(source, None, _seed(seed), ())
+        self._options = FlowOptions(
+            steps.number_or_auto("workers", workers), executor, bytes_of(memory), on_bad_sample, max_bad, fast_decode
+        )
+        self._running = Running(self._plan, self._options)
+
+    # The plan
+
+    def shuffle(self, window: int | None = None) -> Flow:
+        """All samples in a new random order for each epoch. With `window`, whole shards in random order, and samples
+        shuffled among so many of them: the order for slow disks."""
+        return self._with(steps.Shuffle(window))
+
+    def map(
+        self,
+        step: Any,
+        *,
+        field: str | None = None,
+        batched: bool = False,
+        workers: int | str = "auto",
+    ) -> Flow:
+        """An augmentation, or a function of a sample (of one `field` of it; `batched`: of a whole batch).
+
+        A function that has a parameter `rng` is random. `workers=n` lets at most n calls run at once.
+        """
+        if isinstance(step, (Geometric, Pixelwise)):
+            if field is not None or batched:
+                raise RecipeError(
+                    f"{type(step).__name__} knows its fields and works on samples: leave field and batched out."
+                )
+            return self._with(steps.Augment(step))
+        return self._with(steps.Map(step, field, batched, steps.number_or_auto("workers", workers)))
+
+    def filter(self, function: Callable[[Sample], bool]) -> Flow:
+        """The samples for which a function is true; found out once, by one pass over all of them."""
+        return self._with(steps.Filter(function))
+
+    def where(self, **columns: Any) -> Flow:
+        """The samples whose stored columns have these values: one, several, or a function of the whole column."""
+        return self._with(steps.Where(steps.conditions_of(columns)))
+
+    def sample(self, weights: Any = "balanced", *, count: int | str = "auto") -> Flow:
+        """Draw with replacement: "balanced" over classes, {class: weight}, a stored column, or a weight a sample."""
+        return self._with(steps.Sample(weights, steps.number_or_auto("count", count)))
+
+    def interleave(self, cycle_length: int = 8, *, block_length: int = 1, by: str = "group") -> Flow:
+        """Samples of several files in turn: `cycle_length` files at a time, `block_length` samples of each."""
+        return self._with(steps.Interleave(cycle_length, block_length, by))
+
+    def cache(self, place: str | Path = "memory") -> Flow:
+        """Make what comes before only once: kept in memory within the budget, or as a pack in a folder."""
+        return self._with(steps.Cache(place))
+
+    def batch(self, size: int, *, shapes: steps.Shapes = "fixed", fill: float = 0, drop_last: bool = False) -> Flow:
+        """Batches of `size` samples over all ranks. Fields of different sizes are `"padded"` with `fill` or `"ragged"`."""
+        return self._with(steps.Batch(size, shapes, fill, drop_last))
+
+    def repeat(self, times: int | None = None) -> Flow:
+        """Several passes as one epoch; without a number, without end."""
+        return self._with(steps.Repeat(times))
+
+    def take(self, count: int) -> Flow:
+        """Only the first `count` samples (after batch: batches) of each epoch."""
+        return self._with(steps.Take(count))
+
+    def skip(self, count: int) -> Flow:
+        """All but the first `count` samples (after batch: batches) of each epoch."""
+        return self._with(steps.Skip(count))
+
+    def shard(self, rank: int, world_size: int, *, keep_all: bool = False) -> Flow:
+        """This rank's share of every batch. `keep_all` leaves nothing out, for evaluation: a share may be empty."""
+        return self._with(steps.Shard(rank, world_size, keep_all))
+
+    def clips(
+        self,
+        frames: int = 11,
+        stride: int = 1,
+        *,
+        step: int = 1,
+        label: steps.Labelled = "middle",
+        edge: steps.Edge = "repeat",
+    ) -> Flow:
+        """Runs of frames of one video as samples; `label` says which frame's labels a clip has."""
+        return self._with(steps.Clips(frames, stride, step, label, edge))
+
+    def prefetch(self, batches: int | str = "auto") -> Flow:
+        """Make so many batches ahead."""
+        return self._with(steps.Prefetch(steps.number_or_auto("prefetch", batches)))
+
+    def _with(self, step: steps.Step) -> Flow:
+        from penstock.flow.building import check_next
+
+        check_next(self._plan.steps, step)
+        return _flow(replace(self._plan, steps=(*self._plan.steps, step)), self._options)
+
+    # The batches
+
+    def epoch(self, number: int | None = None) -> Iterator[Batch]:
+        """The batches of one epoch. Without a number: what `restore` says comes next, else the epoch after the last."""
+        return self._running.epoch(number)
+
+    def __iter__(self) -> Iterator[Batch]:
+        return self._running.epoch(None)
+
+    def __len__(self) -> int:
+        """Batches in an epoch."""
+        return self._running.count()
+
+    def __getitem__(self, position: int) -> Sample:
+        """Sample number `position` of the plan in its present epoch, made the plain way."""
+        return self._running.sample(checked_index(position, self._running.samples()))
+
+    # Where it is
+
+    def state(self) -> dict[str, Any]:
+        """Where the flow is: what `restore` needs to go on with exactly the next batch. Survives json."""
+        return self._running.state()
+
+    def restore(self, state: dict[str, Any], *, allow_other: bool = False) -> None:
+        """Go on where a state was taken. `allow_other` accepts one of another decoder: pixels may differ a little."""
+        self._running.restore(checked_state(state), allow_other=allow_other)
+
+    @property
+    def bad_samples(self) -> tuple[Any, ...]:
+        """The samples that were replaced so far, with the reasons."""
+        return tuple(self._running.bad)
+
+    def metrics(self) -> dict[str, Any]:
+        """What each hop has cost so far."""
+        return self._running.metrics.as_dict()
+
+    def explain(self) -> str:
+        """The plan as written and as run, and after some batches what each hop costs."""
+        from penstock.flow.explaining import explained
+
+        return explained(self._plan, self._options, self._running)
+
+    def close(self) -> None:
+        """End the workers that are kept between epochs."""
+        self._running.close()
+
+
+def _flow(plan: Plan, options: FlowOptions) -> Flow:
+    flow = Flow.__new__(Flow)
+    flow._plan, flow._options = plan, options
+    flow._running = Running(plan, options)
+    return flow
+
+
+def mix(
+    flows: Sequence[Flow], weights: Sequence[float] | None = None, *, seed: int = 0, until: steps.Until = "first"
+) -> Flow:
+    """Several flows as one, in proportion to the weights. It ends with the `first` that has nothing left, or when
+    `all` were seen (the shorter ones then begin again). It runs as the first flow does."""
+    if not flows:
+        raise RecipeError("mix needs at least one flow.")
+    one_of("until", until, get_args(steps.Until))
+    for number, flow in enumerate(flows):
+        if flow._plan.batch is not None:
+            raise RecipeError(f"mix: flow {number} is batched already. Mix samples, then call batch once.")
+    shares = tuple(float(weight) for weight in weights) if weights is not None else (1.0,) * len(flows)
+    mixture = Mixture(tuple(flow._plan for flow in flows), shares, until)
+    return _flow(Plan(None, mixture, _seed(seed), ()), flows[0]._options)
+
+
+def _seed(seed: Any) -> int:
+    if isinstance(seed, bool) or not isinstance(seed, (int, np.integer)):
+        raise RecipeError(f"seed={seed!r} must be a whole number.")
+    return int(seed)

@@ -1,0 +1,76 @@
+"""What each of the five hops of a sample costs: items, CPU seconds, other seconds, bytes."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+HOPS = ("read", "decode", "transform", "collate", "deliver")
+NANO = 1e-9
+
+
+@dataclass
+class HopCost:
+    """The sum over some samples at one hop; `wait_seconds` is time that passed without using the CPU."""
+
+    items: int = 0
+    cpu_seconds: float = 0.0
+    wait_seconds: float = 0.0
+    bytes: int = 0
+
+    def add(self, other: HopCost) -> None:
+        self.items += other.items
+        self.cpu_seconds += other.cpu_seconds
+        self.wait_seconds += other.wait_seconds
+        self.bytes += other.bytes
+
+    def as_dict(self) -> dict[str, Any]:
+        return dict(vars(self))
+
+
+@dataclass
+class Costs:
+    """The costs of all hops."""
+
+    hops: dict[str, HopCost] = field(default_factory=lambda: {hop: HopCost() for hop in HOPS})
+
+    def add(self, other: Costs) -> None:
+        for hop, cost in other.hops.items():
+            self.hops[hop].add(cost)
+
+    @property
+    def cpu_seconds(self) -> float:
+        return sum(cost.cpu_seconds for cost in self.hops.values())
+
+    @property
+    def wait_seconds(self) -> float:
+        return sum(cost.wait_seconds for cost in self.hops.values())
+
+    def as_dict(self) -> dict[str, Any]:
+        return {hop: cost.as_dict() for hop, cost in self.hops.items()}
+
+
+class Stopwatch:
+    """Gives the time since the last lap to a hop. CPU time is of this thread: waiting for others is not a cost."""
+
+    def __init__(self) -> None:
+        self.costs = Costs()
+        self._cpu, self._wall = time.thread_time_ns(), time.perf_counter_ns()
+
+    def lap(self, hop: str, items: int = 0, size: int = 0) -> None:
+        cpu, wall = time.thread_time_ns(), time.perf_counter_ns()
+        cost = self.costs.hops[hop]
+        cost.items += items
+        cost.bytes += size
+        cost.cpu_seconds += (cpu - self._cpu) * NANO
+        cost.wait_seconds += max(wall - self._wall - (cpu - self._cpu), 0) * NANO
+        self._cpu, self._wall = cpu, wall
+
+
+def summed(parts: Iterable[Costs]) -> Costs:
+    total = Costs()
+    for part in parts:
+        total.add(part)
+    return total

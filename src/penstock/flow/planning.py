@@ -1,0 +1,217 @@
+"""From the steps as written to an order and leaves: which sample stands where, and what is done with it.
+
+Steps that decide which samples there are look at stored values, so they come before anything that depends on the
+epoch (`shuffle`, `sample`, `repeat`, `mix`); the errors here say so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from penstock.augment.pixelwise import Normalize
+from penstock.errors import RecipeError
+from penstock.flow import selecting
+from penstock.flow.caching import cached
+from penstock.flow.chains import Chain, Link
+from penstock.flow.clips import Clips as ClipsSource
+from penstock.flow.draws import Numbers, Order
+from penstock.flow.interleaving import interleaved
+from penstock.flow.mixing import Mixed
+from penstock.flow.order import Everything, Picked, Repeated, Shuffled, Sliced
+from penstock.flow.steps import (
+    Augment,
+    Batch,
+    Cache,
+    Clips,
+    Filter,
+    Interleave,
+    Map,
+    Prefetch,
+    Repeat,
+    Sample,
+    Shard,
+    Shuffle,
+    Skip,
+    Step,
+    Take,
+    Where,
+)
+from penstock.flow.weighting import Weighted
+from penstock.flow.windows import WindowShuffled
+from penstock.samples import Source
+
+if TYPE_CHECKING:
+    from penstock.flow.flow import Plan
+
+
+@dataclass
+class Planned:
+    """A plan in the making: the order so far, and for each source the chain of steps on its samples."""
+
+    order: Order
+    sources: list[Source]
+    chains: list[Chain]
+    is_fixed: bool = True  # whether every epoch has the same samples in the same places
+    repeats_samples: bool = False
+    notes: tuple[str, ...] = ()
+
+    @property
+    def source(self) -> Source:
+        return self.sources[0]
+
+    def indices(self) -> Numbers:
+        """The samples of the source that are left, in their order; the same in every epoch."""
+        length = self.order.length or 0
+        return self.order.draws(np.zeros(length, np.int64), np.arange(length, dtype=np.int64)).index
+
+    def need_fixed(self, what: str) -> None:
+        if not self.is_fixed:
+            raise RecipeError(
+                f"{what} chooses among stored samples and must come before shuffle, sample, repeat and mix. "
+                f"Move it forward: Flow(source).{what}(…).shuffle()."
+            )
+
+
+@dataclass(frozen=True)
+class Context:
+    """What planning may need beside the plan: where results that were worked out once are kept."""
+
+    run_filter: Callable[[Source, Chain, Numbers, Step], Numbers]
+
+
+def planned(plan: Plan, context: Context, first_member: int = 0) -> Planned:
+    """The order and the leaves of a plan; steps on batches are not looked at."""
+    state = _start(plan, context, first_member)
+    for number, step in enumerate(plan.steps):
+        if isinstance(step, Batch):
+            break
+        _APPLY[type(step)](state, step, plan.seed, number, context)
+    return state
+
+
+def _start(plan: Plan, context: Context, first_member: int) -> Planned:
+    if plan.mixture is None:
+        assert plan.source is not None
+        return Planned(Everything(len(plan.source), first_member), [plan.source], [()])
+    parts: list[Planned] = []
+    for member in plan.mixture.plans:
+        parts.append(planned(member, context, first_member + sum(len(part.sources) for part in parts)))
+    order = Mixed(tuple(part.order for part in parts), plan.mixture.weights, plan.mixture.until)
+    sources = [source for part in parts for source in part.sources]
+    chains = [chain for part in parts for chain in part.chains]
+    repeats = any(part.repeats_samples for part in parts) or plan.mixture.until == "all"
+    return Planned(order, sources, chains, is_fixed=False, repeats_samples=repeats)
+
+
+def _shuffle(state: Planned, step: Shuffle, seed: int, number: int, context: Context) -> None:
+    if step.window is None:
+        state.order = Shuffled(state.order, seed, number)
+    else:
+        state.need_fixed("shuffle(window=…)")
+        starts = selecting.block_starts(state.source, state.indices())
+        state.order = WindowShuffled(state.order, starts, step.window, seed, number)
+    state.is_fixed = False
+
+
+def _where(state: Planned, step: Where, seed: int, number: int, context: Context) -> None:
+    state.need_fixed("where")
+    indices = state.indices()
+    state.order = Picked(state.order, np.flatnonzero(selecting.chosen(state.source, indices, step.conditions)))
+
+
+def _filter(state: Planned, step: Filter, seed: int, number: int, context: Context) -> None:
+    state.need_fixed("filter")
+    _need_constant(state, "filter")
+    state.order = Picked(state.order, context.run_filter(state.source, state.chains[0], state.indices(), step))
+
+
+def _sample(state: Planned, step: Sample, seed: int, number: int, context: Context) -> None:
+    state.need_fixed("sample")
+    weights = selecting.weights_of(state.source, state.indices(), step.weights)
+    count = state.order.length if step.count is None else step.count
+    state.order = Weighted(state.order, weights, count or 0, seed, number)
+    state.is_fixed, state.repeats_samples = False, True
+
+
+def _interleave(state: Planned, step: Interleave, seed: int, number: int, context: Context) -> None:
+    state.need_fixed("interleave")
+    starts, lengths = selecting.runs(state.source, state.indices(), step.by)
+    order = interleaved(starts, lengths, cycle_length=step.cycle_length, block_length=step.block_length)
+    state.order = Picked(state.order, order)
+
+
+def _clips(state: Planned, step: Clips, seed: int, number: int, context: Context) -> None:
+    if not isinstance(state.order, Everything) or state.chains[0]:
+        raise RecipeError(
+            "clips must be the first step: it makes samples of frames. Move it right behind Flow(source)."
+        )
+    source = ClipsSource(state.source, step)
+    state.sources, state.order = [source], Everything(len(source), state.order.member)
+
+
+def _take(state: Planned, step: Take, seed: int, number: int, context: Context) -> None:
+    state.order = Sliced(state.order, 0, step.count)
+
+
+def _skip(state: Planned, step: Skip, seed: int, number: int, context: Context) -> None:
+    state.order = Sliced(state.order, step.count)
+
+
+def _repeat(state: Planned, step: Repeat, seed: int, number: int, context: Context) -> None:
+    state.order = Repeated(state.order, step.times)
+    state.is_fixed = False
+
+
+def _map(state: Planned, step: Map | Augment, seed: int, number: int, context: Context) -> None:
+    state.chains = [
+        (*chain, Link(_resolved(step, source), seed, number))
+        for source, chain in zip(state.sources, state.chains, strict=True)
+    ]
+
+
+def _resolved(step: Map | Augment, source: Source) -> Map | Augment:
+    if isinstance(step, Augment) and isinstance(step.step, Normalize):
+        return replace(step, step=step.step.resolved(source))
+    return step
+
+
+def _cache(state: Planned, step: Cache, seed: int, number: int, context: Context) -> None:
+    _need_constant(state, "cache")
+    pairs = zip(state.sources, state.chains, strict=True)
+    state.sources = [cached(source, chain, step.place) for source, chain in pairs]
+    state.chains = [() for _ in state.sources]
+
+
+def _need_constant(state: Planned, what: str) -> None:
+    random = [link.step.name for chain in state.chains for link in chain if link.step.is_random]
+    if random:
+        raise RecipeError(
+            f"{what} after {random[0]}, which is random: every epoch would see the same samples. "
+            f"Move {what} before the first random step."
+        )
+
+
+def _nothing(state: Planned, step: Step, seed: int, number: int, context: Context) -> None:
+    """Steps that say how to run, not what."""
+
+
+_APPLY: dict[type, Callable[[Planned, Any, int, int, Context], None]] = {
+    Shuffle: _shuffle,
+    Where: _where,
+    Filter: _filter,
+    Sample: _sample,
+    Interleave: _interleave,
+    Clips: _clips,
+    Take: _take,
+    Skip: _skip,
+    Repeat: _repeat,
+    Map: _map,
+    Augment: _map,
+    Cache: _cache,
+    Shard: _nothing,
+    Prefetch: _nothing,
+}

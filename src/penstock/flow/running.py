@@ -1,0 +1,194 @@
+"""A flow at work: its place, its program, its workers, and what it has measured."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from penstock.codecs import kernel
+from penstock.errors import DataError, Problem, RecipeError
+from penstock.flow.batches import Batches
+from penstock.flow.budget import Allowance, process_budget
+from penstock.flow.compiling import program_of
+from penstock.flow.dealing import Deal
+from penstock.flow.engine import Engine
+from penstock.flow.executing import executor_for
+from penstock.flow.filtering import run_filter
+from penstock.flow.fingerprints import plan_fingerprint
+from penstock.flow.hops import Stopwatch
+from penstock.flow.metrics import Metrics
+from penstock.flow.planning import Context, Planned, planned
+from penstock.flow.program import BadSample, Program
+from penstock.flow.state import VERSION, State, check_same
+from penstock.flow.steps import Batch, Map, Prefetch, Shard
+from penstock.flow.chains import Chain, Link
+from penstock.flow.tuning import Tuner
+from penstock.samples import Sample
+
+if TYPE_CHECKING:
+    from penstock.flow.flow import FlowOptions, Plan
+
+
+class Running:
+    """What changes while a flow is used. The plan does not."""
+
+    def __init__(self, plan: Plan, options: FlowOptions) -> None:
+        self._plan, self._options = plan, options
+        self._planned: Planned | None = None
+        self._program: Program | None = None
+        self.epoch_number = 0
+        self.batch_number = 0
+        self.bad_in_epoch = 0
+        self._has_begun = False  # whether the present epoch was begun here
+        self.bad: list[BadSample] = []
+        self.metrics = Metrics()
+        prefetch = next((step.batches for step in plan.steps if isinstance(step, Prefetch)), None)
+        self.tuner = Tuner(options.workers, prefetch)
+
+    # What follows from the plan, worked out when it is first needed
+
+    @property
+    def planned(self) -> Planned:
+        if self._planned is None:
+            self._planned = planned(self._plan, Context(run_filter))
+        return self._planned
+
+    @property
+    def program(self) -> Program:
+        if self._program is None:
+            batch = self._plan.batch
+            if batch is None:
+                raise RecipeError("the plan has no batch: add .batch(size) before iterating over it.")
+            self._program = program_of(
+                self.planned,
+                seed=self._plan.seed,
+                batch=batch,
+                batch_chain=_batch_chain(self._plan),
+                substitutes=self._options.on_bad_sample == "substitute",
+                fast_decode=self._options.fast_decode,
+            )
+        return self._program
+
+    @property
+    def batches(self) -> Batches:
+        batch = self._plan.batch
+        if batch is None:
+            raise RecipeError("the plan has no batch: add .batch(size).")
+        shard = next((step for step in self._plan.steps if isinstance(step, Shard)), Shard(0, 1, False))
+        deal = Deal(
+            self.planned.order.length, batch.size, batch.drop_last, shard.rank, shard.world_size, shard.keep_all
+        )
+        after = self._plan.steps[self._plan.steps.index(batch) + 1 :]
+        return Batches(deal, after)
+
+    def count(self) -> int:
+        count = self.batches.count
+        if count is None:
+            raise RecipeError("this flow has no end, so it has no length: repeat() goes on for ever.")
+        return count
+
+    def samples(self) -> int:
+        length = self.planned.order.length
+        return 2**62 if length is None else length
+
+    def sample(self, position: int) -> Sample:
+        """One sample of the present epoch, the plain way."""
+        order = self.planned.order
+        draw = order.draws(np.array([self.epoch_number], np.int64), np.array([position], np.int64))
+        from penstock.flow.making import Leaf
+
+        member = int(draw.member[0])
+        leaf = Leaf(self.planned.sources[member], self.planned.chains[member], None)
+        return {**leaf.sample(draw, Stopwatch()), "index": int(draw.index[0])}
+
+    # Epochs
+
+    def epoch(self, number: int | None) -> Iterator[dict[str, Any]]:
+        """Begin an epoch; see Flow.epoch."""
+        if number is not None:
+            if isinstance(number, bool) or not isinstance(number, int) or number < 0:
+                raise RecipeError(f"epoch {number!r} must be a whole number from 0.")
+            self.epoch_number, self.batch_number, self.bad_in_epoch = number, 0, 0
+        elif self._has_begun:
+            self.epoch_number, self.batch_number, self.bad_in_epoch = self.epoch_number + 1, 0, 0
+        if self.epoch_number and self.batches.is_endless:
+            raise RecipeError("a flow without end has one epoch, number 0.")
+        self._has_begun = True
+        return self._run(self.epoch_number, self.batch_number)
+
+    def _run(self, epoch: int, first: int) -> Iterator[dict[str, Any]]:
+        program, batches = self.program, self.batches
+        allowance = Allowance(process_budget(), self._options.memory)
+        executor = executor_for(program, self._options, self.tuner)
+        engine = Engine(program, batches, executor, allowance, self.tuner, self.metrics)
+        for number, delivery in enumerate(engine.run(epoch, first), start=first):
+            self._note_bad(delivery.bad)
+            self.epoch_number, self.batch_number = epoch, number + 1
+            batch = delivery.batch
+            del delivery
+            if number + 1 == batches.count:
+                self._finish(epoch)
+            yield batch
+            del batch
+
+    def _finish(self, epoch: int) -> None:
+        """The last batch is out: what comes next is the next epoch."""
+        if self.batches.is_endless:
+            return
+        self.epoch_number, self.batch_number, self.bad_in_epoch = epoch + 1, 0, 0
+        self._has_begun = False
+
+    def _note_bad(self, bad: tuple[BadSample, ...]) -> None:
+        if not bad:
+            return
+        self.bad.extend(bad)
+        self.metrics.bad += len(bad)
+        self.bad_in_epoch += len(bad)
+        limit = self._most_bad()
+        if limit is not None and self.bad_in_epoch > limit:
+            raise DataError([self._problem(one) for one in self.bad[-self.bad_in_epoch :]])
+
+    def _most_bad(self) -> int | None:
+        most = self._options.max_bad
+        if most is None or most >= 1 or most == 0:
+            return None if most is None else int(most)
+        return math.floor(most * self.samples())
+
+    def _problem(self, bad: BadSample) -> Problem:
+        return Problem(
+            f"sample {bad.index}", None, bad.reason.rstrip("."), f"More than max_bad={self._options.max_bad} were bad."
+        )
+
+    # Where it is
+
+    def fingerprint(self) -> str:
+        return plan_fingerprint(self._plan, self._options)
+
+    def state(self) -> dict[str, Any]:
+        return State(
+            VERSION, self.fingerprint(), kernel.which(), self.epoch_number, self.batch_number, self.bad_in_epoch
+        ).as_dict()
+
+    def restore(self, state: State, allow_other: bool) -> None:
+        check_same(state, self.fingerprint(), kernel.which(), allow_other)
+        count = self.batches.count
+        if count is not None and state.batch >= max(count, 1):
+            raise RecipeError(f"this state is at batch {state.batch}, and an epoch here has {count}. Was it edited?")
+        self.epoch_number, self.batch_number, self.bad_in_epoch = state.epoch, state.batch, state.bad
+        self._has_begun = False
+
+    def close(self) -> None:
+        """End what is kept between epochs."""
+
+
+def _batch_chain(plan: Plan) -> Chain:
+    """The functions on whole batches."""
+    batch = next((number for number, step in enumerate(plan.steps) if isinstance(step, Batch)), len(plan.steps))
+    return tuple(
+        Link(step, plan.seed, number)
+        for number, step in enumerate(plan.steps)
+        if isinstance(step, Map) and number > batch
+    )

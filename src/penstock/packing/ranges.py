@@ -1,0 +1,39 @@
+"""Many samples of a pack at once, for flows: where pixels are, how large images are, columns by number."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from penstock.packing.columns import FixedView
+from penstock.packing.mapping import MappedShard
+
+Numbers = NDArray[np.int64]
+Mapped = Callable[[int], MappedShard]
+
+
+def places_of(columns: dict[str, NDArray[Any]], mapped: Mapped, indices: Numbers) -> tuple[tuple[Any, ...], Numbers]:
+    """The shards that hold these raw pixels, and for each image: which shard, the byte it begins at, width, height."""
+    shards, numbers = np.unique(columns["shard"][indices], return_inverse=True)
+    buffers = tuple(mapped(int(shard)).data for shard in shards)
+    named = (columns[name][indices] for name in ("offset", "width", "height"))
+    return buffers, np.stack([numbers, *named], axis=1).astype(np.int64)
+
+
+def gathered(name: str, columns: dict[str, NDArray[Any]], mapped: Mapped, indices: Numbers) -> NDArray[Any] | None:
+    """A stored column of these samples; None where its values have no fixed size."""
+    shards, rows = columns["shard"][indices], columns["row"][indices]
+    found: NDArray[Any] | None = None
+    for shard in np.unique(shards):
+        places = np.flatnonzero(shards == shard)
+        for inner, views, numbers in mapped(int(shard)).rows(rows[places]):
+            view = views[name]
+            if not isinstance(view, FixedView):
+                return None
+            if found is None:
+                found = np.empty((len(indices), *view.values.shape[1:]), view.values.dtype)
+            found[places[inner]] = view.values[numbers]
+    return found
