@@ -74,7 +74,8 @@ def checked_weights(weights: ArrayLike, length: int) -> NDArray[np.float64]:
 def _cumulative(weights: NDArray[np.float64]) -> NDArray[np.float64]:
     """Sums up to each weight, up to 1 exactly, which is above every number that is drawn."""
     sums = np.cumsum(weights / weights.max())  # as they are, huge weights would overflow
-    return sums / sums[-1]
+    sums /= sums[-1]
+    return sums
 
 
 def balanced_weights(labels: NDArray[Any]) -> NDArray[np.float64]:
