@@ -6,6 +6,8 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from penstock.errors import RecipeError
 from penstock.geometry import LARGEST_SIDE, parse_size
 
@@ -38,14 +40,14 @@ def checked_whole(name: str, value: Any, most: int) -> int:
 
 
 def checked_probability(value: Any) -> float:
-    if not (_is_number(value) and 0 <= value <= 1):
+    if not (is_number(value) and 0 <= value <= 1):
         raise RecipeError(f"p={value!r} must be a probability from 0 to 1.")
     return float(value)
 
 
 def checked_range(name: str, values: Any, most: float = math.inf) -> tuple[float, float]:
     """Two numbers above zero, the smaller one first."""
-    is_pair = isinstance(values, Sequence) and len(values) == 2 and all(_is_number(value) for value in values)
+    is_pair = isinstance(values, Sequence) and len(values) == 2 and all(is_number(value) for value in values)
     if not (is_pair and 0 < values[0] <= values[1] <= most and math.isfinite(values[1])):
         limit = "" if math.isinf(most) else f" and at most {most:g}"
         raise RecipeError(f"{name}={values!r} must be (smallest, largest), both above 0{limit}.")
@@ -57,5 +59,7 @@ def _is_whole(value: Any) -> bool:
     return hasattr(value, "__index__") and not isinstance(value, bool)
 
 
-def _is_number(value: Any) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
+def is_number(value: Any) -> bool:
+    """Whether it is one finite number, of Python or numpy."""
+    is_one = isinstance(value, (int, float, np.number)) and not isinstance(value, bool)
+    return is_one and math.isfinite(value)

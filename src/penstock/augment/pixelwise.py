@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from penstock.augment.flips import chosen, needed
-from penstock.augment.options import checked_probability
+from penstock.augment.options import checked_probability, is_number
 from penstock.augment.steps import Uniforms
 from penstock.codecs.kernel.targets import Target, level_table
 from penstock.errors import RecipeError, nearest
@@ -115,13 +115,20 @@ def _luma(images: NDArray[np.uint8]) -> NDArray[np.uint8]:
 
 
 def _checked_pair(values: Any) -> tuple[Channels, Channels]:
-    """Mean and std as floats; Target says what is wrong with their values."""
+    """Mean and std as floats; a std must be above zero, which Target says."""
     is_pair = isinstance(values, (Sequence, np.ndarray)) and len(values) == 2
-    if not (is_pair and all(np.shape(channels) == (3,) for channels in values)):
-        raise RecipeError(f"statistics={values!r} must be imagenet, pack, or ((r, g, b), (r, g, b)) of mean and std.")
+    if not (is_pair and all(_are_channels(channels) for channels in values)):
+        raise RecipeError(
+            f"statistics={values!r} must be imagenet, pack, or ((r, g, b), (r, g, b)): finite mean and std of 0…255."
+        )
     mean, std = (_channels(channels) for channels in values)
     Target(1, 1, "chw-float32", mean, std)
     return mean, std
+
+
+def _are_channels(values: Any) -> bool:
+    is_sequence = isinstance(values, (Sequence, np.ndarray)) and not isinstance(values, str)
+    return is_sequence and len(values) == 3 and all(is_number(value) for value in values)
 
 
 def _channels(values: Any) -> Channels:
