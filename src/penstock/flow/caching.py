@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 from penstock.flow.chains import Chain
 from penstock.samples import Source

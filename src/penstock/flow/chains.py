@@ -68,8 +68,8 @@ def call(link: Link, sample: Sample, draw: Draws) -> Sample:
     made = step.function(dict(sample), **more)
     if not isinstance(made, dict):
         raise RecipeError(
-            f"the function {function_name(step.function)} of map gave {type(made).__name__}. It gets a sample as a dict "
-            "and must return one; map(function, field='image') works on one field."
+            f"the function {function_name(step.function)} of map gave {type(made).__name__}. It gets a sample as a "
+            "dict and must return one; map(function, field='image') works on one field."
         )
     return made
 

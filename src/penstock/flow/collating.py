@@ -74,5 +74,5 @@ def padded(pieces: Sequence[NDArray[Any]], fill: float) -> tuple[NDArray[Any], N
     sizes = np.array([piece.shape for piece in pieces], np.int64).reshape(len(pieces), -1)
     out = np.full((len(pieces), *sizes.max(axis=0).tolist()), fill, np.result_type(*pieces))
     for row, piece in enumerate(pieces):
-        out[(row, *(slice(0, size) for size in piece.shape))] = piece
+        out[row][tuple(slice(0, size) for size in piece.shape)] = piece
     return out, sizes

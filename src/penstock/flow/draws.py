@@ -14,13 +14,18 @@ class Draws(NamedTuple):
     """One entry for each position: which sample, and what its randomness follows from."""
 
     member: Numbers  # which source, where several are mixed; else 0
-    index: Numbers  # which sample of that source
+    index: Numbers  # type: ignore[assignment]  # which sample of that source; shadows tuple.index
     key: NDArray[np.uint64]  # the index; where a sample may come twice in an epoch, a number of this draw alone
     epoch: Numbers  # which pass over that source: random steps differ from pass to pass
 
     def part(self, start: int, stop: int) -> Draws:
         """The entries from start to stop."""
-        return Draws(*(column[start:stop] for column in self))
+        rows = slice(start, stop)
+        return Draws(self.member[rows], self.index[rows], self.key[rows], self.epoch[rows])
+
+    def at(self, places: Numbers) -> Draws:
+        """The entries at these places."""
+        return Draws(self.member[places], self.index[places], self.key[places], self.epoch[places])
 
 
 class Order(Protocol):

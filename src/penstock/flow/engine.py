@@ -176,8 +176,8 @@ class Engine:
 
     def _no_room(self) -> str:
         return (
-            f"one batch takes {self._ring.bytes / 2**20:,.1f} MB, and the memory budget has no room for it. Use smaller "
-            'batches, end other flows of this process, or give this one more: Flow(…, memory="4 GB").'
+            f"one batch takes {self._ring.bytes / 2**20:,.1f} MB, and the memory budget has no room for it. Use "
+            'smaller batches, end other flows of this process, or give this one more: Flow(…, memory="4 GB").'
         )
 
 

@@ -10,7 +10,7 @@ from penstock.flow.threads import CallingThread, Threads
 from penstock.flow.tuning import Tuner
 
 if TYPE_CHECKING:
-    from penstock.flow.flow import FlowOptions
+    from penstock.flow.plans import FlowOptions
 
 
 def executor_for(program: Program, options: FlowOptions, tuner: Tuner) -> Executor:

@@ -14,7 +14,7 @@ from penstock.flow.steps import Cache, Prefetch, Shard, Step
 from penstock.samples import Concat, Source, Subset
 
 if TYPE_CHECKING:
-    from penstock.flow.flow import FlowOptions, Plan
+    from penstock.flow.plans import FlowOptions, Plan
 
 
 def plan_fingerprint(plan: Plan, options: FlowOptions) -> str:
@@ -48,7 +48,7 @@ def described_step(step: Step) -> Any:
 def described_value(value: Any) -> Any:
     """A value of a step, so that equal ones give equal text on every machine."""
     if isinstance(value, np.ndarray):
-        return ["array", value.dtype.str, value.shape, xxhash.xxh3_64_hexdigest(np.ascontiguousarray(value))]
+        return ["array", value.dtype.str, value.shape, xxhash.xxh3_64_hexdigest(np.ascontiguousarray(value).data)]
     if isinstance(value, (list, tuple)):
         return [described_value(one) for one in value]
     if isinstance(value, dict):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal, get_args
 
@@ -13,58 +13,12 @@ from penstock.augment.steps import Geometric, Pixelwise
 from penstock.errors import RecipeError, one_of
 from penstock.flow import steps
 from penstock.flow.budget import bytes_of
+from penstock.flow.plans import Executor, FlowOptions, Mixture, OnBadSample, Plan
 from penstock.flow.running import Running
 from penstock.flow.state import checked_state
 from penstock.samples import Sample, Source, checked_index
 
-Executor = Literal["auto", "thread", "subprocess", "process"]
-OnBadSample = Literal["raise", "substitute"]
 Batch = dict[str, Any]
-
-
-@dataclass(frozen=True)
-class FlowOptions:
-    """How a flow runs; nothing here changes what is in a batch, but `on_bad_sample` and `fast_decode`."""
-
-    workers: int | None = None
-    executor: Executor = "auto"
-    memory: int | None = None
-    on_bad_sample: OnBadSample = "raise"
-    max_bad: int | float | None = None
-    fast_decode: bool | Literal["auto"] = "auto"
-
-    def __post_init__(self) -> None:
-        one_of("executor", self.executor, get_args(Executor))
-        one_of("on_bad_sample", self.on_bad_sample, get_args(OnBadSample))
-        if self.workers is not None and self.workers < 0:
-            raise RecipeError(f'workers={self.workers} must be 0 or more, or "auto".')
-        if self.fast_decode not in (True, False, "auto"):
-            raise RecipeError(f'fast_decode={self.fast_decode!r} must be True, False or "auto".')
-        if self.max_bad is not None and self.max_bad < 0:
-            raise RecipeError(f"max_bad={self.max_bad} must be a number of samples, or a fraction below 1.")
-
-
-@dataclass(frozen=True, eq=False)
-class Mixture:
-    """Several plans in one."""
-
-    plans: tuple[Plan, ...]
-    weights: tuple[float, ...]
-    until: steps.Until
-
-
-@dataclass(frozen=True, eq=False)
-class Plan:
-    """What was written: a source or a mixture, a seed, and steps."""
-
-    source: Source | None
-    mixture: Mixture | None
-    seed: int
-    steps: tuple[steps.Step, ...]
-
-    @property
-    def batch(self) -> steps.Batch | None:
-        return next((step for step in self.steps if isinstance(step, steps.Batch)), None)
 
 
 class Flow:
@@ -147,7 +101,7 @@ class Flow:
         return self._with(steps.Cache(place))
 
     def batch(self, size: int, *, shapes: steps.Shapes = "fixed", fill: float = 0, drop_last: bool = False) -> Flow:
-        """Batches of `size` samples over all ranks. Fields of different sizes are `"padded"` with `fill` or `"ragged"`."""
+        """Batches of `size` samples over all ranks; fields whose sizes differ are "padded" with `fill`, or "ragged"."""
         return self._with(steps.Batch(size, shapes, fill, drop_last))
 
     def repeat(self, times: int | None = None) -> Flow:

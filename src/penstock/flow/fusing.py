@@ -100,7 +100,7 @@ class Range:
         return {**found, **self.failed}
 
 
-def located(source: Source, indices: Numbers) -> tuple[Source, Numbers, int]:
+def located(source: Any, indices: Numbers) -> tuple[Source, Numbers, int]:
     """The source below subsets and clips, the numbers of the images there, and how many make up one sample."""
     frames = 1
     while True:

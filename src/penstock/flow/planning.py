@@ -45,7 +45,7 @@ from penstock.flow.windows import WindowShuffled
 from penstock.samples import Source
 
 if TYPE_CHECKING:
-    from penstock.flow.flow import Plan
+    from penstock.flow.plans import Plan
 
 
 @dataclass

@@ -31,7 +31,7 @@ class BadSample(NamedTuple):
     """A sample that could not be made, and what was put in its place."""
 
     member: int
-    index: int
+    index: int  # type: ignore[assignment]  # shadows tuple.index, which nobody calls
     reason: str
     substitute: int
 
@@ -145,7 +145,7 @@ class Program:
             return [(None, draws)]
         members = np.unique(draws.member)
         places = [np.flatnonzero(draws.member == member) for member in members]
-        return [(place, Draws(*(column[place] for column in draws))) for place in places]
+        return [(place, draws.at(place)) for place in places]
 
     def _fill_leaf(
         self, places: NDArray[np.int64] | None, draws: Draws, rows: Rows, watch: Stopwatch

@@ -12,6 +12,7 @@ from penstock.codecs import kernel
 from penstock.errors import DataError, Problem, RecipeError
 from penstock.flow.batches import Batches
 from penstock.flow.budget import Allowance, process_budget
+from penstock.flow.chains import Chain, Link
 from penstock.flow.compiling import program_of
 from penstock.flow.dealing import Deal
 from penstock.flow.engine import Engine
@@ -24,12 +25,11 @@ from penstock.flow.planning import Context, Planned, planned
 from penstock.flow.program import BadSample, Program
 from penstock.flow.state import VERSION, State, check_same
 from penstock.flow.steps import Batch, Map, Prefetch, Shard
-from penstock.flow.chains import Chain, Link
 from penstock.flow.tuning import Tuner
 from penstock.samples import Sample
 
 if TYPE_CHECKING:
-    from penstock.flow.flow import FlowOptions, Plan
+    from penstock.flow.plans import FlowOptions, Plan
 
 
 class Running:

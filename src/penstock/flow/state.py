@@ -42,8 +42,8 @@ def check_same(state: State, plan: str, decoder: str, allow_other: bool) -> None
     """Whether a state means the same batches here."""
     if state.plan != plan:
         raise RecipeError(
-            f"this state belongs to another plan ({state.plan}, here {plan}): source, seed, steps and global batch size "
-            "must be the same; workers, executor and world size may differ."
+            f"this state belongs to another plan ({state.plan}, here {plan}): source, seed, steps and global batch "
+            "size must be the same; workers, executor and world size may differ."
         )
     if state.decoder != decoder and not allow_other:
         raise RecipeError(

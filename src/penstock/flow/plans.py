@@ -1,0 +1,58 @@
+"""What a user writes: a source or a mixture, a seed, steps, and options on how to run. Nothing changes it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+from penstock.errors import RecipeError, one_of
+from penstock.flow.steps import Batch, Step, Until
+from penstock.samples import Source
+
+Executor = Literal["auto", "thread", "subprocess", "process"]
+OnBadSample = Literal["raise", "substitute"]
+
+
+@dataclass(frozen=True)
+class FlowOptions:
+    """How a flow runs; nothing here changes what is in a batch, but `on_bad_sample` and `fast_decode`."""
+
+    workers: int | None = None
+    executor: Executor = "auto"
+    memory: int | None = None
+    on_bad_sample: OnBadSample = "raise"
+    max_bad: int | float | None = None
+    fast_decode: bool | Literal["auto"] = "auto"
+
+    def __post_init__(self) -> None:
+        one_of("executor", self.executor, get_args(Executor))
+        one_of("on_bad_sample", self.on_bad_sample, get_args(OnBadSample))
+        if self.workers is not None and self.workers < 0:
+            raise RecipeError(f'workers={self.workers} must be 0 or more, or "auto".')
+        if self.fast_decode not in (True, False, "auto"):
+            raise RecipeError(f'fast_decode={self.fast_decode!r} must be True, False or "auto".')
+        if self.max_bad is not None and self.max_bad < 0:
+            raise RecipeError(f"max_bad={self.max_bad} must be a number of samples, or a fraction below 1.")
+
+
+@dataclass(frozen=True, eq=False)
+class Mixture:
+    """Several plans in one."""
+
+    plans: tuple[Plan, ...]
+    weights: tuple[float, ...]
+    until: Until
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """What was written: a source or a mixture, a seed, and steps."""
+
+    source: Source | None
+    mixture: Mixture | None
+    seed: int
+    steps: tuple[Step, ...]
+
+    @property
+    def batch(self) -> Batch | None:
+        return next((step for step in self.steps if isinstance(step, Batch)), None)
