@@ -58,11 +58,16 @@ static int64_t extreme(void)
     return values[below(sizeof values / sizeof *values)];
 }
 
-/* Mostly inside of an image of 100×80 px, often at another scale, and parts that reach outside on every side. */
-static penstock_view random_view(const penstock_target *target)
+/* Mostly inside of an image of that size and often up to its end, often at another scale, and parts that reach outside
+ * on every side. */
+static penstock_view random_view(const penstock_target *target, size_t width, size_t height)
 {
-    penstock_view view = {(int64_t)below(40), (int64_t)below(40), 1 + (int64_t)below(60), 1 + (int64_t)below(40),
-                          target->width,      target->height,     0,                      0};
+    size_t x = below(width), y = below(height);
+    penstock_view view = {.x = (int64_t)x, .y = (int64_t)y};
+    view.width = (int64_t)(below(2) ? width - x : 1 + below(width - x));
+    view.height = (int64_t)(below(2) ? height - y : 1 + below(height - y));
+    view.resized_width = target->width;
+    view.resized_height = target->height;
     if (below(3) == 0) {
         view.resized_width = view.width;
         view.resized_height = view.height;
@@ -99,7 +104,7 @@ static int try_jpeg(penstock_source seed, const float *table)
     memcpy(bytes, copy, size);
     penstock_target target = random_target(table);
     penstock_source sources[2] = {{bytes, size}, {bytes, size}};
-    penstock_view views[2] = {random_view(&target), random_view(&target)};
+    penstock_view views[2] = {random_view(&target, 100, 80), random_view(&target, 110, 110)};
     uint8_t flips[2] = {(uint8_t)random_bits(), (uint8_t)random_bits()};
     penstock_failure failures[2];
     void *out = malloc(2 * penstock_sample_bytes(&target));
@@ -110,30 +115,36 @@ static int try_jpeg(penstock_source seed, const float *table)
     return failed > 0 && failures[failed - 1].position == 1 ? failures[failed - 1].status : 0;
 }
 
-/* The last image often ends where its buffer does. */
+/* Often the image ends where its buffer does, or a byte later. */
 static penstock_place random_place(const penstock_source *buffers)
 {
-    penstock_place place = {(int64_t)below(2), 0, 1 + (int64_t)below(110), 1 + (int64_t)below(90)};
-    int64_t room = (int64_t)buffers[place.buffer].size - place.width * place.height * PENSTOCK_CHANNELS;
-    place.offset = room > 0 && below(2) ? room : (int64_t)below(buffers[place.buffer].size + 1);
+    penstock_place place = {(int64_t)below(2), 0, 1 + (int64_t)below(60), 1 + (int64_t)below(40)};
+    int64_t size = (int64_t)buffers[place.buffer].size;
+    int64_t room = size - place.width * place.height * PENSTOCK_CHANNELS;
+    place.offset = room >= 0 && below(4) ? room + (int64_t)below(2) : (int64_t)below((size_t)size + 1);
     int64_t *numbers = &place.buffer;
     if (below(12) == 0)
         numbers[below(4)] = extreme();
     return place;
 }
 
+static size_t side(int64_t length)
+{
+    return length > 0 && length < 100 ? (size_t)length : 100;
+}
+
 static int try_pixels(const float *table)
 {
     penstock_source buffers[2];
     for (int i = 0; i < 2; i++) {
-        buffers[i].size = below(40000);
-        unsigned char *bytes = calloc(buffers[i].size + 1, 1);
-        buffers[i].bytes = memcpy(malloc(buffers[i].size), bytes, buffers[i].size);
-        free(bytes);
+        buffers[i].size = below(9000);
+        buffers[i].bytes = calloc(buffers[i].size, 1);
     }
     penstock_target target = random_target(table);
     penstock_place places[2] = {random_place(buffers), random_place(buffers)};
-    penstock_view views[2] = {random_view(&target), random_view(&target)};
+    penstock_view views[2];
+    for (int i = 0; i < 2; i++)
+        views[i] = random_view(&target, side(places[i].width), side(places[i].height));
     uint8_t flips[2] = {(uint8_t)random_bits(), (uint8_t)random_bits()};
     penstock_failure failures[2];
     void *out = malloc(2 * penstock_sample_bytes(&target));
