@@ -42,10 +42,15 @@ class Weighted:
 
     def draws(self, epochs: Numbers, positions: Numbers) -> Draws:
         uniforms = sample_uniforms(self.seed, self.step, epochs, positions, 1)[:, 0]
-        # The first sum above the number drawn: a weight of 0 adds nothing to the sum before it, so it is never first.
-        chosen = np.searchsorted(self.cumulative, uniforms, side="right")
-        drawn = self.inner.draws(epochs, chosen.astype(np.int64))
+        drawn = self.inner.draws(epochs, self._chosen(uniforms))
         return drawn._replace(key=mixed(mixed(positions.astype(np.uint64)) ^ drawn.key))
+
+    def _chosen(self, uniforms: NDArray[np.float64]) -> Numbers:
+        """The first inner position whose sum is above each number; a weight of 0 adds nothing, so it is never first."""
+        ascending = np.argsort(uniforms)  # searches that follow one another in memory take half the time
+        chosen = np.empty(len(uniforms), np.int64)
+        chosen[ascending] = np.searchsorted(self.cumulative, uniforms[ascending], side="right")
+        return chosen
 
 
 def checked_weights(weights: ArrayLike, length: int) -> NDArray[np.float64]:
