@@ -20,6 +20,7 @@ user's own source needs. Sources of ours say more, each part optional and looked
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, NamedTuple, Protocol, runtime_checkable
@@ -82,7 +83,7 @@ class Schema:
     def __contains__(self, name: object) -> bool:
         return any(field.name == name for field in self.fields)
 
-    @property
+    @functools.cached_property
     def image(self) -> Field | None:
         """The field that a pack stores as its payload: the first image, if there is one."""
         return next((field for field in self.fields if field.kind == "image"), None)

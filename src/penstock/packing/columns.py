@@ -5,6 +5,7 @@ Each view gives the value of a row, and the bytes of a row as its checksum sees 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
@@ -58,6 +59,22 @@ class BytesView:
 
     def value(self, row: int) -> str | memoryview:
         return str(self.content(row), "utf-8") if self.text else self.content(row)
+
+
+class PiecesView:
+    """Encoded images that are not yet in one stretch."""
+
+    def __init__(self, pieces: Sequence[Any]) -> None:
+        self.pieces = pieces
+
+    def value(self, row: int) -> Any:
+        return self.pieces[row]
+
+    def content(self, row: int) -> Any:
+        return self.pieces[row]
+
+    def lengths(self) -> NDArray[np.int64]:
+        return np.fromiter(map(len, self.pieces), np.int64, len(self.pieces))
 
 
 class ListView:

@@ -18,7 +18,7 @@ class Blocks:
     def allocate(self, size: int) -> memoryview:
         """So many bytes of a block, with whatever is in them; what is larger than a block is made and forgotten."""
         if size > self._block_bytes:
-            return memoryview(np.empty(size, np.uint8))
+            return np.empty(size, np.uint8).data
         try:
             block = self._free.pop()
         except IndexError:
@@ -26,4 +26,4 @@ class Blocks:
         # Every slice and every buffer made of it refers to this array, so its end is the end of them all.
         lent = block.view()
         weakref.finalize(lent, self._free.append, block).atexit = False
-        return memoryview(lent)[:size]
+        return lent.data[:size]

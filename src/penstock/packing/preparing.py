@@ -275,12 +275,11 @@ def stamp_of(source: Source, index: int, known: Origin | None = None) -> int:
     annotations = getattr(source, "annotations", None)
     if origin is None or annotations is None or not getattr(source, "tells_origins", True):
         return 0
-    digest = xxhash.xxh3_64()
     try:
-        digest.update(repr(known or origin(index)).encode("utf-8", "surrogatepass"))
+        pieces = [repr(known or origin(index)).encode("utf-8", "surrogatepass")]
     except OSError:
         return 0  # reading it will say so, with its name
     for name, value in annotations(index).items():
-        digest.update(name.encode())
-        digest.update(value.tobytes() if isinstance(value, np.ndarray) else str(value).encode("utf-8", "surrogatepass"))
-    return digest.intdigest()
+        pieces.append(name.encode())
+        pieces.append(value.tobytes() if isinstance(value, np.ndarray) else str(value).encode("utf-8", "surrogatepass"))
+    return xxhash.xxh3_64_intdigest(b"".join(pieces))

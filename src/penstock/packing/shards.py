@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
+import mmap
 from collections import deque
 from concurrent.futures import Executor, Future
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import xxhash
 from numpy.typing import NDArray
 
+from penstock.errors import PackError
 from penstock.packing.checksummed import ChecksummedFile
-from penstock.packing.columns import RowChecksums, batch_views
+from penstock.packing.columns import PiecesView, RowChecksums, batch_views
 from penstock.packing.layout import BATCH_BYTES, BATCH_BYTES_LIMIT, shape_column
-from penstock.packing.memory import Blocks
 from penstock.packing.preparing import Row
 from penstock.samples import Field, Schema
 
@@ -31,7 +32,7 @@ CHECKSUM_BLOCK_BYTES = 4 << 20
 class ShardWriter:
     """One shard file being written. It collects the rows of one record batch; `pool` turns them into columns."""
 
-    def __init__(self, path: Path, schema: Schema, arrow_schema: pa.Schema, pool: Executor, memory: Blocks) -> None:
+    def __init__(self, path: Path, schema: Schema, arrow_schema: pa.Schema, pool: Executor) -> None:
         import pyarrow as pa
 
         self.path, self.schema, self.arrow_schema = path, schema, arrow_schema
@@ -40,8 +41,7 @@ class ShardWriter:
         self._pending: list[tuple[Row, str]] = []
         self._pending_bytes = 0
         self._pool = pool
-        self._batches: deque[Future[Any]] = deque()
-        self._memory = memory
+        self._batches: deque[Future[Batch]] = deque()
         self.file = ChecksummedFile(path)
         self._writer = pa.ipc.new_file(pa.PythonFile(self.file, "w"), arrow_schema)
 
@@ -58,16 +58,15 @@ class ShardWriter:
 
     def _flush(self) -> None:
         if self._pending:
-            rows = self._pending
-            self._batches.append(self._pool.submit(record_batch, rows, self.schema, self.arrow_schema, self._memory))
+            self._batches.append(self._pool.submit(record_batch, self._pending, self.schema, self.arrow_schema))
             self._pending, self._pending_bytes = [], 0
         while len(self._batches) > BATCHES_AHEAD:
-            self._writer.write_batch(self._batches.popleft().result())
+            self._batches.popleft().result().write(self._writer, self.file)
 
     def close(self) -> None:
         self._flush()
         while self._batches:
-            self._writer.write_batch(self._batches.popleft().result())
+            self._batches.popleft().result().write(self._writer, self.file)
         self._writer.close()
         self.file.close()
 
@@ -78,19 +77,52 @@ class ShardWriter:
         self.file.abandon()
 
 
-def record_batch(
-    rows: list[tuple[Row, str]], schema: Schema, arrow_schema: pa.Schema, memory: Blocks
-) -> pa.RecordBatch:
+class Batch(NamedTuple):
+    """The columns of a record batch, and the encoded images that a column of this name only stands for.
+
+    Images are most of a pack: written one after another from where they are, they are never copied together.
+    """
+
+    columns: pa.RecordBatch
+    images: dict[str, list[Any]]
+
+    def write(self, writer: Any, file: ChecksummedFile) -> None:
+        for name, payloads in self.images.items():
+            buffer = self.columns.column(name).buffers()[2]
+            if buffer.size:
+                file.instead_of(buffer.address, payloads)
+        writer.write_batch(self.columns)
+        if file.waits:
+            raise PackError("this version of pyarrow copies buffers before it writes them; install another.")
+
+
+def record_batch(rows: list[tuple[Row, str]], schema: Schema, arrow_schema: pa.Schema) -> Batch:
     """The rows as Arrow columns, each with the checksum of all its others."""
     import pyarrow as pa
 
-    columns = _sample_columns(rows)
+    images = _images(rows, schema, arrow_schema)
+    columns = {**_sample_columns(rows), **{name: _stand_in(payloads) for name, payloads in images.items()}}
     for field in schema.fields:
-        columns.update(_field_arrays(field, rows, schema, arrow_schema, memory))
+        if field.name not in images:
+            columns.update(_field_arrays(field, rows, schema, arrow_schema))
     unsigned = pa.record_batch([columns[name] for name in arrow_schema.names], schema=arrow_schema)
-    checksums = np.fromiter(map(RowChecksums(batch_views(unsigned)), range(len(rows))), np.uint64, len(rows))
+    views = {**batch_views(unsigned), **{name: PiecesView(payloads) for name, payloads in images.items()}}
+    checksums = np.fromiter(map(RowChecksums(views), range(len(rows))), np.uint64, len(rows))
     columns["checksum"] = pa.array(checksums)
-    return pa.record_batch([columns[name] for name in arrow_schema.names], schema=arrow_schema)
+    return Batch(pa.record_batch([columns[name] for name in arrow_schema.names], schema=arrow_schema), images)
+
+
+def _images(rows: list[tuple[Row, str]], schema: Schema, arrow_schema: pa.Schema) -> dict[str, list[Any]]:
+    """The encoded images and masks of every row, by column; raw pixels are not among them."""
+    import pyarrow as pa
+
+    found: dict[str, list[Any]] = {}
+    for field in schema.fields:
+        if not pa.types.is_large_binary(arrow_schema.field(field.name).type):
+            continue
+        is_payload = field == schema.image
+        found[field.name] = [row.payload if is_payload else row.values[field.name] for row, _ in rows]
+    return found
 
 
 def _sample_columns(rows: list[tuple[Row, str]]) -> dict[str, Any]:
@@ -109,17 +141,13 @@ def _sample_columns(rows: list[tuple[Row, str]]) -> dict[str, Any]:
     }
 
 
-def _field_arrays(
-    field: Field, rows: list[tuple[Row, str]], schema: Schema, arrow_schema: pa.Schema, memory: Blocks
-) -> dict[str, Any]:
+def _field_arrays(field: Field, rows: list[tuple[Row, str]], schema: Schema, arrow_schema: pa.Schema) -> dict[str, Any]:
     import pyarrow as pa
 
     kind = arrow_schema.field(field.name).type
     if field == schema.image:
-        return {field.name: _payloads([row.payload for row, _ in rows], kind, memory)}
+        return {field.name: _raw_pixels([row.payload for row, _ in rows], kind)}
     values = [row.values[field.name] for row, _ in rows]
-    if field.kind in ("image", "mask"):
-        return {field.name: _payloads(values, kind, memory)}
     if field.kind == "text":
         return {field.name: pa.array(values, pa.string())}
     if field.kind in ("class", "number"):
@@ -143,27 +171,21 @@ def _numbers(values: NDArray[Any], kind: Any) -> Any:
     return pa.array(values.astype(kind.to_pandas_dtype(), copy=False), kind)
 
 
-def _payloads(payloads: list[Any], kind: Any, memory: Blocks) -> Any:
-    """Bytes of all rows in one buffer."""
+def _raw_pixels(payloads: list[Any], kind: Any) -> Any:
     import pyarrow as pa
 
-    data = _joined(payloads, memory)
-    if pa.types.is_fixed_size_binary(kind):
-        return pa.FixedSizeBinaryArray.from_buffers(kind, len(payloads), [None, data])
+    return pa.FixedSizeBinaryArray.from_buffers(kind, len(payloads), [None, pa.py_buffer(b"".join(payloads))])
+
+
+def _stand_in(payloads: list[Any]) -> Any:
+    """An array of the right lengths over memory that is reserved and never touched."""
+    import pyarrow as pa
+
     offsets = np.zeros(len(payloads) + 1, np.int64)
     np.cumsum([len(payload) for payload in payloads], out=offsets[1:])
-    return pa.LargeBinaryArray.from_buffers(kind, len(payloads), [None, pa.py_buffer(offsets), data])
-
-
-def _joined(payloads: list[Any], memory: Blocks) -> Any:
-    import pyarrow as pa
-
-    target = memory.allocate(sum(len(payload) for payload in payloads))
-    position = 0
-    for payload in payloads:
-        target[position : position + len(payload)] = payload
-        position += len(payload)
-    return pa.py_buffer(target)
+    reserved = mmap.mmap(-1, int(offsets[-1])) if offsets[-1] else b""
+    buffers = [None, pa.py_buffer(offsets), pa.py_buffer(reserved)]
+    return pa.LargeBinaryArray.from_buffers(pa.large_binary(), len(payloads), buffers)
 
 
 def _lists(arrays: list[NDArray[Any]], kind: Any) -> Any:

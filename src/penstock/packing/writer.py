@@ -29,7 +29,7 @@ from penstock.packing.reader import Pack
 from penstock.packing.shards import ShardWriter, file_checksum
 from penstock.packing.splitting import SplitPlan, plan_part_splits, plan_splits
 from penstock.packing.statistics import SAMPLE_COUNT, ChannelSums
-from penstock.packing.work import Place, Prepared, prepared_parts, prepared_samples
+from penstock.packing.work import TASK_BYTES, Place, Prepared, prepared_parts, prepared_samples
 from penstock.samples import Part, Source, describe
 from penstock.seeds import random_bits
 
@@ -88,7 +88,7 @@ class _PackWriter:
         self.sums = ChannelSums()
         self.skipped: list[dict[str, str]] = []
         self.raw_size: tuple[int, int] | None = None
-        self.memory = Blocks(layout.BATCH_BYTES_LIMIT)
+        self.memory = Blocks(2 * TASK_BYTES)
         self._go_on()
 
     @property
@@ -292,7 +292,7 @@ class _OpenShard:
         if self.shard is None:
             path = self.writer.places.pack / layout.shard_name(len(self.writer.journal.finished))
             schema, columns = self.writer.source.schema, self.writer.arrow_schema(row)
-            self.shard = ShardWriter(path, schema, columns, self.pool, self.writer.memory)
+            self.shard = ShardWriter(path, schema, columns, self.pool)
         raw_size = self.writer.raw_size
         if raw_size is not None and raw_size != (row.width, row.height):
             raise RecipeError(
