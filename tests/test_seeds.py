@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from penstock.seeds import mixed, name_bits, permutation, random_bits
+from penstock.seeds import mixed, name_bits, permutation, random_bits, sample_bits, sample_uniforms
 
 BITS_OF_SEED_0 = [2558736989570252433, 3400964856525257824, 12865742008072950574]
 BITS_OF_SEED_7 = [9351301419765037533, 7657004998645395394, 10303578307251109634]
@@ -31,6 +31,23 @@ def test_a_permutation_never_changes() -> None:
 def test_bits_of_a_name_never_change() -> None:
     assert name_bits(0, "mouse_1.mp4") == 14800763686846964651
     assert name_bits(1, "mouse_1.mp4") != name_bits(0, "mouse_1.mp4")
+
+
+def test_the_numbers_of_a_sample_never_change() -> None:
+    numbers = sample_uniforms(7, 3, np.array([0, 1]), np.array([5, 5], np.uint64), 3)
+    assert numbers.tolist() == [
+        [0.9141345156442555, 0.6273871079207047, 0.323574866803366],
+        [0.8575936748696477, 0.601287307498336, 0.42155697381619217],
+    ]
+
+
+def test_the_numbers_of_a_sample_are_the_upper_bits_of_its_counters() -> None:
+    epochs, keys = np.arange(20) % 3, np.arange(20).astype(np.uint64) << np.uint64(50)
+    numbers = sample_uniforms(-9, 4, epochs, keys, 22)
+    for counter in range(22):
+        bits = sample_bits(-9, 4, epochs, keys, counter)
+        assert numbers[:, counter].tolist() == [(value >> 11) * 2.0**-53 for value in bits.tolist()]
+    assert sample_uniforms(-9, 4, epochs, keys, 0).shape == (20, 0)
 
 
 @given(st.integers(-(2**70), 2**70), st.lists(st.integers(0, 2**40), min_size=1, max_size=20), st.integers(0, 99))

@@ -6,6 +6,7 @@ that it stays the same on every version of numpy.
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import numpy as np
@@ -28,8 +29,7 @@ def mixed(values: NDArray[np.uint64]) -> NDArray[np.uint64]:
 
 def random_bits(seed: int, index: NDArray[Any] | int, step: int = 0) -> NDArray[np.uint64]:
     """64 random bits for each index, for this seed and step."""
-    start = mixed(mixed(np.atleast_1d(np.asarray(seed & 0xFFFFFFFFFFFFFFFF, np.uint64))) ^ np.uint64(step))
-    return mixed(np.asarray(index).astype(np.uint64) ^ start)
+    return mixed(np.asarray(index).astype(np.uint64) ^ _step_start(seed, step))
 
 
 def permutation(seed: int, length: int, step: int = 0) -> NDArray[np.int64]:
@@ -44,13 +44,26 @@ def name_bits(seed: int, name: str) -> int:
 
 def sample_bits(seed: int, step: int, epochs: NDArray[Any], keys: NDArray[Any], counter: int = 0) -> NDArray[np.uint64]:
     """64 random bits for each sample: what a random step of a flow draws number `counter` from."""
-    start = mixed(mixed(np.atleast_1d(np.asarray(seed & 0xFFFFFFFFFFFFFFFF, np.uint64))) ^ np.uint64(step))
-    of_epoch = mixed(np.asarray(epochs).astype(np.uint64) ^ start)
-    return mixed(mixed(np.asarray(keys).astype(np.uint64) ^ of_epoch) ^ np.uint64(counter))
+    return mixed(_sample_starts(seed, step, epochs, keys) ^ np.uint64(counter))
 
 
 def sample_uniforms(seed: int, step: int, epochs: NDArray[Any], keys: NDArray[Any], count: int) -> NDArray[np.float64]:
     """`count` numbers in [0, 1) for each sample, samples × count; derived here, because numpy may change its own."""
-    columns = [sample_bits(seed, step, epochs, keys, counter) >> np.uint64(11) for counter in range(count)]
-    shape = (len(np.atleast_1d(keys)), count)
-    return (np.stack(columns, axis=1) if columns else np.zeros(shape, np.uint64)).astype(np.float64) * 2.0**-53
+    if count == 0:
+        return np.zeros((np.size(keys), 0))
+    bits = mixed(_sample_starts(seed, step, epochs, keys)[:, None] ^ np.arange(count, dtype=np.uint64))
+    return (bits >> np.uint64(11)).astype(np.float64) * 2.0**-53
+
+
+def _sample_starts(seed: int, step: int, epochs: NDArray[Any], keys: NDArray[Any]) -> NDArray[np.uint64]:
+    """What all random numbers of a sample follow from, for one step."""
+    of_epoch = mixed(np.asarray(epochs).astype(np.uint64) ^ _step_start(seed, step))
+    return mixed(np.asarray(keys).astype(np.uint64) ^ of_epoch)
+
+
+@functools.lru_cache(maxsize=256)
+def _step_start(seed: int, step: int) -> NDArray[np.uint64]:
+    """Where the numbers of one step begin; the same for all ranges of a flow."""
+    start = mixed(mixed(np.atleast_1d(np.asarray(seed & 0xFFFFFFFFFFFFFFFF, np.uint64))) ^ np.uint64(step))
+    start.flags.writeable = False
+    return start
