@@ -47,7 +47,10 @@ def views_of(steps: Sequence[Geometric], sizes: Numbers, uniforms: Sequence[Unif
     views = whole_views(sizes)
     for number, (step, drawn) in enumerate(zip(steps, uniforms, strict=True)):
         following = step.views(views.sizes, drawn)
-        views = following if number == 0 else composed(views, following)
+        if step.shape == "flip":
+            views = views.turned(following.flips)
+        else:
+            views = following if number == 0 else composed(views, following)
     return views
 
 

@@ -37,7 +37,7 @@ class CenterCrop:
         return checked_size(self.size)
 
     def views(self, sizes: Numbers, uniforms: Uniforms) -> Views:
-        size = np.broadcast_to(np.array(self.output_size, np.int64), sizes.shape)
+        size = np.full_like(sizes, self.output_size)
         room = sizes - size
         corner = np.sign(room) * (np.abs(room) // 2)
         return window_views(np.concatenate([corner, size], axis=1), sizes, self.fill)
@@ -68,7 +68,7 @@ class RandomCrop:
         return checked_size(self.size)
 
     def views(self, sizes: Numbers, uniforms: Uniforms) -> Views:
-        size = np.broadcast_to(np.array(self.output_size, np.int64), sizes.shape)
+        size = np.full_like(sizes, self.output_size)
         # Where the crop is at the one end and at the other end of the padded image.
         ends = np.stack([np.full_like(sizes, -self.padding), sizes + self.padding - size])
         first, last = ends.min(axis=0), ends.max(axis=0)

@@ -56,7 +56,7 @@ class Resize:
 
     def _resized(self, sizes: Numbers) -> Numbers:
         if not isinstance(self.size, int):
-            return np.broadcast_to(np.array(self.size, np.int64), sizes.shape)
+            return np.full_like(sizes, checked_size(self.size))
         current = (sizes.min if self.side == "shortest" else sizes.max)(axis=1, keepdims=True)
         rounded: Numbers = np.maximum(np.rint(sizes * self.size / current), 1).astype(np.int64)
         return rounded
@@ -89,15 +89,15 @@ class RandomResizedCrop:
         return checked_size(self.size)
 
     def views(self, sizes: Numbers, uniforms: Uniforms) -> Views:
-        areas, ratios, places = np.split(uniforms, [TRIES, 2 * TRIES], axis=1)
+        areas, ratios, places = uniforms[:, :TRIES], uniforms[:, TRIES : 2 * TRIES], uniforms[:, 2 * TRIES :]
         tried = self._tried(sizes, areas, ratios)
         fits = np.all((tried > 0) & (tried <= sizes[:, None]), axis=2)
         chosen = tried[np.arange(len(sizes)), fits.argmax(axis=1)]
         found = fits.any(axis=1, keepdims=True)
-        crop = np.where(found, chosen, self._central(sizes))
+        crop = chosen if found.all() else np.where(found, chosen, self._central(sizes))
         room = sizes - crop
         corner = np.where(found, drawn_whole(places, room + 1), room // 2)
-        resized = np.broadcast_to(np.array(self.output_size, np.int64), sizes.shape)
+        resized = np.full_like(sizes, self.output_size)
         return resized_views(np.concatenate([corner, crop], axis=1), resized)
 
     def _tried(self, sizes: Numbers, areas: Uniforms, ratios: Uniforms) -> Numbers:
