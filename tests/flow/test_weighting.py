@@ -33,6 +33,15 @@ def test_a_weight_of_nothing_is_never_drawn(weights: list[float], seed: int) -> 
     assert (np.array(weights)[index] > 0).all()
 
 
+def test_the_smallest_and_the_largest_number_draw_the_first_and_the_last_that_has_a_weight(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    edges = np.array([[0.0], [0.5], [1 - 2.0**-53]])
+    monkeypatch.setattr("penstock.flow.weighting.sample_uniforms", lambda *_: edges)
+    assert drawn(Weighted(Everything(6), [0, 3, 0, 2, 1, 0], 3, 7, 0)).index.tolist() == [1, 3, 4]
+    assert drawn(Weighted(Everything(2), [5e-324, 0], 3, 7, 0)).index.tolist() == [0, 0, 0]
+
+
 def test_a_sample_that_comes_twice_is_two_draws() -> None:
     draws = drawn(Weighted(Everything(3), [1, 1, 1], 5_000, 7, 0))
     assert len(set(draws.key.tolist())) == 5_000
