@@ -78,7 +78,8 @@ def checked_weights(weights: ArrayLike, length: int) -> NDArray[np.float64]:
 
 def _cumulative(weights: NDArray[np.float64]) -> NDArray[np.float64]:
     """Sums up to each weight, up to 1 exactly, which is above every number that is drawn."""
-    sums = np.cumsum(weights / weights.max())  # as they are, huge weights would overflow
+    _, exponent = np.frexp(weights.max())
+    sums = np.cumsum(np.ldexp(weights, -exponent))  # by a power of two, which is exact: huge weights would overflow
     sums /= sums[-1]
     return sums
 
