@@ -191,6 +191,9 @@ def _measured_sums(data: bytes | memoryview, header: Header, preparation: Prepar
     halved = preparation.measures_sample and header.kind == "jpeg" and header.channels in (1, 3)
     if not halved or min(header.width, header.height) < HALVED_FROM_PX:
         return channel_sums(decode_image(data))
+    (known,) = measure_halved([data], HALVED_FROM_PX)
+    if known is not None:
+        return ChannelSums(1, *known).times(4)
     half = decode_image(data, at_least=(-(-header.width // 2), -(-header.height // 2)))
     return channel_sums(half).times(4 if half.shape[1] < header.width else 1)
 
