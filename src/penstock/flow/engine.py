@@ -12,19 +12,21 @@ import os
 import time
 from collections import deque
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from penstock.errors import RecipeError
+from penstock.flow.allocating import MOST_PREFETCH, Settings
 from penstock.flow.batches import Batches, Dealt
 from penstock.flow.budget import Allowance
 from penstock.flow.collating import collated
 from penstock.flow.hops import HopCost
+from penstock.flow.lookahead import Lookahead
 from penstock.flow.metrics import Metrics
 from penstock.flow.program import BadSample, Program
 from penstock.flow.slots import SlotRing
 from penstock.flow.tasks import Arrays, Done, Executor, Task
-from penstock.flow.tuning import Settings, Tuner
+from penstock.flow.tuning import Tuner
 
 
 @dataclass
@@ -47,6 +49,12 @@ class Delivery:
 
     batch: dict[str, Any]
     bad: tuple[BadSample, ...]
+    rows: int
+    waited_seconds: float = 0.0  # since it was asked for
+
+    @property
+    def bytes(self) -> int:
+        return sum(getattr(values, "nbytes", 0) for values in self.batch.values())
 
 
 class Engine:
@@ -64,7 +72,9 @@ class Engine:
         self._program, self._batches, self._executor = program, batches, executor
         self._tuner, self._metrics = tuner, metrics
         rows = 0 if program.makes_whole_batches else program.batch.size
+        self._allowance = allowance
         self._ring = SlotRing(program.layout, rows, allowance, executor.make_memory)
+        self._lookahead = Lookahead(program, batches, allowance.limit // 4)
         self._window: deque[Pending] = deque()
         self._by_ticket: dict[int, Pending] = {}
         self._tickets = 0
@@ -74,16 +84,15 @@ class Engine:
         """The batches of an epoch in order, from number `first`; ends all workers however it is left."""
         count = self._batches.count
         numbers = iter(range(first, count)) if count is not None else _endless(first)
+        self._tuner.started(self._rows_to_share(), self._most_prefetch())
         try:
             self._top_up(epoch, numbers)
             while self._window:
-                pending = self._wait_for_first()
-                delivery = self._deliver(pending)
-                del pending  # else this frame keeps the slot while the user has dropped the batch
-                left = time.perf_counter()
+                delivery = self._next_delivery()
+                rows, waited, left = delivery.rows, delivery.waited_seconds, time.perf_counter()
                 yield delivery
-                del delivery
-                self._tuner.delivered(self._executor, self._metrics, consumer_seconds=time.perf_counter() - left)
+                del delivery  # else this frame keeps the slot while the user has dropped the batch
+                self._used(rows, waited, time.perf_counter() - left)
                 self._check_process()
                 self._top_up(epoch, numbers)
         finally:
@@ -104,10 +113,15 @@ class Engine:
                 self._ring.handed_over()
                 return
             self._hand_out(self._batches.at(epoch, number), slot.number, arrays, settings)
+            self._lookahead.reached(epoch, number)
 
     def _hand_out(self, dealt: Dealt, slot: int, arrays: Arrays, settings: Settings) -> None:
         rows = dealt.stop - dealt.start
-        step = max(rows, 1) if self._program.makes_whole_batches else settings.rows_of_task(rows)
+        step = (
+            max(rows, 1)
+            if self._program.makes_whole_batches
+            else settings.rows_of_task(rows, is_first=not self._tickets)
+        )
         tasks = [
             Task(
                 self._tickets,
@@ -127,14 +141,34 @@ class Engine:
         for task in tasks:
             self._executor.submit(task, arrays)
 
-    def _wait_for_first(self) -> Pending:
+    def _next_delivery(self) -> Delivery:
         """Wait until the next batch is complete; answers for later ones are noted on the way."""
-        first, start = self._window[0], time.perf_counter()
-        while first.waiting:
+        wall, cpu, before = time.perf_counter(), time.thread_time(), self._metrics.work()
+        while self._executor.has_done():
             self._note(self._executor.next_done())
-        waited = time.perf_counter() - start
-        self._metrics.delivered(HopCost(first.rows, 0.0, waited, 0), sum(not one.waiting for one in self._window))
-        return self._window.popleft()
+        ready = sum(not one.waiting for one in self._window)
+        while self._window[0].waiting:
+            self._note(self._executor.next_done())
+        delivery = self._deliver(self._window.popleft())
+        wall, cpu = time.perf_counter() - wall, time.thread_time() - cpu
+        here = HopCost(delivery.rows, cpu, max(wall - cpu, 0.0), delivery.bytes)
+        if not self._executor.workers:  # the samples were made in this thread just now, and are counted already
+            work = self._metrics.work()
+            here.cpu_seconds = max(cpu - (work.cpu_seconds - before.cpu_seconds), 0.0)
+            here.wait_seconds = max(wall - cpu - (work.wait_seconds - before.wait_seconds), 0.0)
+        self._metrics.delivered(here, ready)
+        return replace(delivery, waited_seconds=wall)
+
+    def _used(self, rows: int, waited_seconds: float, consumer_seconds: float) -> None:
+        """The consumer is back."""
+        self._metrics.used(consumer_seconds)
+        self._tuner.delivered(
+            self._executor,
+            self._metrics,
+            samples=rows,
+            waited_seconds=waited_seconds,
+            consumer_seconds=consumer_seconds,
+        )
 
     def _note(self, done: Done) -> None:
         pending = self._by_ticket[done.task.ticket]
@@ -154,13 +188,23 @@ class Engine:
         bad = tuple(sample for part in made for sample in part.bad)
         self._ring.handed_over()
         if len(made) == 1 and made[0].batch is not None:
-            return Delivery(made[0].batch, bad)
+            return Delivery(made[0].batch, bad, pending.rows)
         arrays = {name: array[: pending.rows] for name, array in pending.arrays.items()}
         loose = {name: [value for part in made for value in part.loose[name]] for name in self._program.layout.loose}
-        return Delivery(collated(arrays, loose, self._program.batch), bad)
+        return Delivery(collated(arrays, loose, self._program.batch), bad, pending.rows)
+
+    def _rows_to_share(self) -> int:
+        """Rows of a batch that workers can share."""
+        start, stop = self._batches.deal.span(0)
+        return 1 if self._program.makes_whole_batches else max(stop - start, 1)
+
+    def _most_prefetch(self) -> int:
+        """Batches ahead that the budget has room for."""
+        return min(self._allowance.free // max(self._ring.bytes, 1) - 1, MOST_PREFETCH)
 
     def _close(self) -> None:
         if os.getpid() == self._process:  # in a forked process there are no workers to end
+            self._tuner.ended(self._executor)
             self._executor.close()
         for _ in self._window:
             self._ring.handed_over()

@@ -2,10 +2,19 @@
 
 from __future__ import annotations
 
-import time
-from typing import Any
+from typing import Any, NamedTuple
 
-from penstock.flow.hops import Costs, HopCost
+from penstock.flow.hops import HOPS, Costs, HopCost
+
+MADE_BY_WORKERS = HOPS[:-1]
+
+
+class Work(NamedTuple):
+    """What workers have done so far."""
+
+    samples: int
+    cpu_seconds: float
+    wait_seconds: float
 
 
 class Metrics:
@@ -15,26 +24,55 @@ class Metrics:
         self.costs = Costs()
         self.batches = 0
         self.samples = 0
+        self.made_samples = 0
         self.bad = 0
+        self.consumer_seconds = 0.0
         self.ready = 0  # batches that were complete when one was asked for, summed
-        self.started = time.perf_counter()
+        self.least_ready: int | None = None
 
     def made(self, costs: Costs, samples: int) -> None:
         """A range was made."""
         self.costs.add(costs)
+        self.made_samples += samples
 
     def delivered(self, cost: HopCost, ready: int) -> None:
-        """A batch was handed over, after waiting for it."""
+        """A batch was handed over, after waiting for it; so many were complete when it was asked for."""
         self.costs.hops["deliver"].add(cost)
         self.batches += 1
         self.samples += cost.items
         self.ready += ready
+        self.least_ready = ready if self.least_ready is None else min(self.least_ready, ready)
+
+    def used(self, seconds: float) -> None:
+        """The consumer came back for the next batch after so many seconds."""
+        self.consumer_seconds += seconds
+
+    def work(self) -> Work:
+        """The sum of what workers did, for those who compare two of them."""
+        hops = [self.costs.hops[hop] for hop in MADE_BY_WORKERS]
+        return Work(self.made_samples, sum(hop.cpu_seconds for hop in hops), sum(hop.wait_seconds for hop in hops))
+
+    @property
+    def waited_seconds(self) -> float:
+        """Seconds that the consumer waited for batches."""
+        return self.costs.hops["deliver"].wait_seconds
+
+    @property
+    def running_seconds(self) -> float:
+        """Seconds that epochs were running: waiting for batches and using them."""
+        return self.waited_seconds + self.costs.hops["deliver"].cpu_seconds + self.consumer_seconds
 
     def as_dict(self) -> dict[str, Any]:
+        seconds = self.running_seconds
         return {
             "batches": self.batches,
             "samples": self.samples,
             "bad_samples": self.bad,
-            "ready_batches": self.ready / max(self.batches, 1),
+            "running_seconds": seconds,
+            "waited_seconds": self.waited_seconds,
+            "consumer_seconds": self.consumer_seconds,
+            "batches_per_second": self.batches / seconds if seconds else 0.0,
+            "samples_per_second": self.samples / seconds if seconds else 0.0,
+            "ready_batches": {"least": self.least_ready or 0, "mean": self.ready / max(self.batches, 1)},
             "hops": self.costs.as_dict(),
         }

@@ -11,6 +11,8 @@ from penstock.errors import RecipeError
 from penstock.flow.layout import Layout
 from penstock.samples import Sample
 
+NUMBERS = ("index", "draw", "member")  # which sample it is; written for all rows at once
+
 
 class Rows:
     """Rows of a batch. `arrays` are slices of the slot; `loose` has one list for each field without a fixed size."""
@@ -36,6 +38,8 @@ class Rows:
     def put(self, row: int, sample: Sample) -> None:
         """Write one sample; every field must be there and be like those of the other samples."""
         for name, place in self.layout.fixed.items():
+            if name in NUMBERS:
+                continue
             if name not in sample:
                 raise RecipeError(f"a sample without {name!r}: it has {', '.join(sample)}; other samples have it")
             value = np.asarray(sample[name])

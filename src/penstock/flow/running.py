@@ -23,6 +23,7 @@ from penstock.flow.hops import Stopwatch
 from penstock.flow.metrics import Metrics
 from penstock.flow.planning import Context, Planned, planned
 from penstock.flow.program import BadSample, Program
+from penstock.flow.remembering import Remembered
 from penstock.flow.state import VERSION, State, check_same
 from penstock.flow.steps import Batch, Map, Prefetch, Shard
 from penstock.flow.tuning import Tuner
@@ -46,7 +47,7 @@ class Running:
         self.bad: list[BadSample] = []
         self.metrics = Metrics()
         prefetch = next((step.batches for step in plan.steps if isinstance(step, Prefetch)), None)
-        self.tuner = Tuner(options.workers, prefetch)
+        self.tuner = Tuner(options.workers, prefetch, remembered=Remembered(self.fingerprint))
 
     # What follows from the plan, worked out when it is first needed
 
@@ -122,6 +123,7 @@ class Running:
     def _run(self, epoch: int, first: int) -> Iterator[dict[str, Any]]:
         program, batches = self.program, self.batches
         allowance = Allowance(process_budget(), self._options.memory)
+        self.tuner.recall()
         executor = executor_for(program, self._options, self.tuner)
         engine = Engine(program, batches, executor, allowance, self.tuner, self.metrics)
         for number, delivery in enumerate(engine.run(epoch, first), start=first):

@@ -49,6 +49,10 @@ class Executor(Protocol):
         """The next answer, in whatever order they come; raises when a worker died."""
         ...
 
+    def has_done(self) -> bool:
+        """Whether there is an answer, so that next_done would not wait."""
+        ...
+
     def resize(self, workers: int) -> None:
         """Go on with more or fewer workers."""
         ...

@@ -32,6 +32,9 @@ class CallingThread:
         task, arrays = self._tasks.popleft()
         return answered(self._program, task, arrays)
 
+    def has_done(self) -> bool:
+        return False
+
     def resize(self, workers: int) -> None:
         """There is nothing to resize."""
 
@@ -61,6 +64,9 @@ class Threads:
 
     def next_done(self) -> Done:
         return self._done.get()
+
+    def has_done(self) -> bool:
+        return not self._done.empty()
 
     def resize(self, workers: int) -> None:
         self._threads = [thread for thread in self._threads if thread.is_alive()]

@@ -1,0 +1,210 @@
+"""From measured costs to settings: pure functions over plain numbers.
+
+A worker that makes a sample needs the CPU for c seconds and waits (for a disk, for others) for r seconds. With k cores
+and w workers it makes min(k/c, w/(c+r)) samples a second, so the workers worth having are k·(c+r)/c; that many samples
+are then under way that all cores are busy (Little's law). What a consumer needs is its own rate times (c+r).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import Literal
+
+NOTHING_TO_GAIN = 0.03  # a consumer that waits less than this part of its time cannot get much faster
+BETTER = 1.03  # what a change must win to be kept: less is noise
+MARGIN = 1.1  # by how much the feed shall outrun its consumer
+BUSY = 0.9  # workers that work this part of the time are not waiting for orders
+LONGEST_TASK, TASK_SECONDS = 0.020, 0.015  # of CPU: long against handing it out (0.1 ms), short against a batch
+MOST_WORKERS = 64
+MOST_GROWTH = 4  # at once; a disk that is full before is then noticed after one trial
+MOST_PREFETCH = 32
+USUAL_PREFETCH = 2
+MOST_BATCHES_AT_ONCE = 4  # more workers than this share batches, or memory would grow with the workers
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What may change while a flow runs."""
+
+    workers: int
+    prefetch: int
+    task_rows: int | None = None  # None: the batch is cut into as many tasks as there are workers
+
+    def rows_of_task(self, rows: int, *, is_first: bool = False) -> int:
+        """Rows of one task; all workers share the first batch, so that it comes early."""
+        shared = max(-(-rows // max(self.workers, 1)), 1)
+        if self.task_rows is None:
+            return shared
+        return min(self.task_rows, shared) if is_first else self.task_rows
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What settings must keep to: what the machine has, what was pinned, and the budget."""
+
+    cores: int
+    rows: int  # of a batch
+    most_prefetch: int = MOST_PREFETCH
+    workers: int | None = None  # pinned
+    prefetch: int | None = None  # pinned
+
+
+@dataclass(frozen=True)
+class Measured:
+    """Sums over some deliveries: of the consumer's thread, and of the workers meanwhile."""
+
+    batches: int
+    samples: int
+    waited_seconds: float  # of the consumer, for batches
+    consumer_seconds: float  # of the consumer, with batches
+    made: int  # samples that workers finished
+    cpu_seconds: float  # of workers
+    wait_seconds: float  # of workers, while they made samples
+
+    @property
+    def seconds(self) -> float:
+        return self.waited_seconds + self.consumer_seconds
+
+    @property
+    def rate(self) -> float:
+        """Samples delivered in a second."""
+        return self.samples / max(self.seconds, 1e-9)
+
+    @property
+    def waiting_share(self) -> float:
+        return self.waited_seconds / max(self.seconds, 1e-9)
+
+    @property
+    def demand(self) -> float:
+        """Samples that the consumer would take in a second, if it never waited."""
+        return self.samples / max(self.consumer_seconds, 1e-9)
+
+    @property
+    def cpu_cost(self) -> float:
+        """CPU seconds of one sample."""
+        return self.cpu_seconds / max(self.made, 1)
+
+    @property
+    def cost(self) -> float:
+        """Seconds that a worker has one sample in hand."""
+        return (self.cpu_seconds + self.wait_seconds) / max(self.made, 1)
+
+    def busy(self, workers: int) -> float:
+        """The part of their time that workers had something in hand."""
+        return (self.cpu_seconds + self.wait_seconds) / max(workers * self.seconds, 1e-9)
+
+    @property
+    def is_starved(self) -> bool:
+        return self.waiting_share > NOTHING_TO_GAIN
+
+
+Kind = Literal["more", "same", "fewer"]
+
+
+@dataclass(frozen=True)
+class Change:
+    """Settings to try, and why; its kind says what is asked of them."""
+
+    kind: Kind
+    settings: Settings
+    why: str
+
+
+def capacity(cpu_cost: float, cost: float, workers: int, cores: int) -> float:
+    """Samples that so many workers can make in a second."""
+    if cost <= 0:
+        return math.inf
+    return min(workers / cost, cores / cpu_cost if cpu_cost > 0 else math.inf)
+
+
+def worth_having(measured: Measured, cores: int) -> int:
+    """Workers that keep all cores busy: more than cores only for the time that they wait."""
+    if measured.cpu_cost <= 0:
+        return cores
+    return max(min(round(cores * measured.cost / measured.cpu_cost), MOST_WORKERS), cores)
+
+
+def needed(measured: Measured) -> int:
+    """Workers that outrun the consumer by the margin."""
+    return max(math.ceil(min(MARGIN * measured.demand * measured.cost, MOST_WORKERS)), 1)
+
+
+def arranged(settings: Settings, workers: int, measured: Measured, limits: Limits) -> Settings:
+    """Settings for so many workers: tasks of a good length, and enough of them under way for all workers."""
+    most = limits.prefetch or min(MOST_BATCHES_AT_ONCE, limits.most_prefetch)
+    parts = min(max(parts_of_batch(limits.rows, measured.cpu_cost), -(-workers // most)), max(limits.rows, 1))
+    task_rows = max(-(-limits.rows // parts), 1)
+    prefetch = limits.prefetch or min(max(settings.prefetch, -(-workers // parts) + 1), limits.most_prefetch)
+    return Settings(workers, prefetch, task_rows)
+
+
+def parts_of_batch(rows: int, cpu_cost: float) -> int:
+    """Tasks that a batch is cut into by what it costs: cheap ones stay whole."""
+    cost = rows * cpu_cost
+    return 1 if cost <= LONGEST_TASK else math.ceil(cost / TASK_SECONDS)
+
+
+def changes(settings: Settings, measured: Measured, limits: Limits) -> list[Change]:
+    """What is worth trying, the most promising first."""
+    found = [_tidier(settings, measured, limits)]
+    if not measured.is_starved:
+        found.append(_fewer(settings, measured, limits))
+    elif measured.busy(settings.workers) < BUSY:
+        found += [_further_ahead(settings, limits), _more(settings, measured, limits)]
+    else:
+        found.append(_more(settings, measured, limits))
+    return [change for change in found if change is not None]
+
+
+def _more(settings: Settings, measured: Measured, limits: Limits) -> Change | None:
+    if limits.workers is not None:
+        return None
+    wanted = min(worth_having(measured, limits.cores), max(needed(measured), settings.workers + 1))
+    wanted = min(wanted, settings.workers * MOST_GROWTH)
+    if wanted <= settings.workers:
+        return None
+    idle = 1 - measured.cpu_cost / max(measured.cost, 1e-12)
+    reason = "cores were free" if settings.workers < limits.cores else f"workers waited {idle:.0%} of their time"
+    why = f"the consumer waited {measured.waiting_share:.0%} of the time and {reason}"
+    return Change("more", arranged(settings, wanted, measured, limits), why)
+
+
+def _further_ahead(settings: Settings, limits: Limits) -> Change | None:
+    prefetch = min(2 * settings.prefetch, limits.most_prefetch)
+    if limits.prefetch is not None or prefetch <= settings.prefetch:
+        return None
+    why = "the consumer waited although workers had nothing to do"
+    return Change("more", replace(settings, prefetch=prefetch), why)
+
+
+def _fewer(settings: Settings, measured: Measured, limits: Limits) -> Change | None:
+    wanted = needed(measured)
+    if limits.workers is not None or wanted >= settings.workers:
+        return None
+    why = f"the consumer needs {wanted} of {settings.workers} workers"
+    return Change("fewer", arranged(settings, wanted, measured, limits), why)
+
+
+def _tidier(settings: Settings, measured: Measured, limits: Limits) -> Change | None:
+    better = arranged(settings, settings.workers, measured, limits)
+    now, then = settings.rows_of_task(limits.rows), better.rows_of_task(limits.rows)
+    if 1 / 1.5 <= now / then <= 1.5:
+        return None
+    why = f"a sample costs {measured.cpu_cost * 1e3:.3g} ms of CPU"
+    return Change("same", better, why)
+
+
+def is_kept(kind: Kind, before: Measured, after: Measured) -> bool:
+    """Whether what was tried is good enough: more must bring more, fewer must do, others must not hurt."""
+    if kind == "more":
+        return after.rate > BETTER * before.rate
+    if kind == "fewer":
+        return not after.is_starved
+    return after.rate * BETTER >= before.rate
+
+
+def is_like(one: Measured, other: Measured) -> bool:
+    """Whether samples cost about the same, and are asked for as fast, so that a trial would end as the last one."""
+    pairs = ((one.cpu_cost, other.cpu_cost), (one.cost, other.cost), (one.demand, other.demand))
+    return all(abs(math.log(max(left, 1e-12) / max(right, 1e-12))) < math.log(1.3) for left, right in pairs)
