@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from penstock.errors import RecipeError
 from penstock.flow.draws import Numbers
 from penstock.flow.steps import Clips as ClipsStep
-from penstock.samples import Field, Raw, Sample, Schema, Source, annotations_of, column_of
+from penstock.samples import Field, Raw, Sample, Schema, Source, Subset, annotations_of, column_of
 
 
 class Clips:
@@ -99,14 +99,22 @@ def _stretched(field: Field, schema: Schema, frames: int) -> Field:
     return Field(field.name, "array", field.dtype or "int64", shape)
 
 
-def _videos(source: Source) -> tuple[Numbers, Numbers]:
-    """Where each video begins and ends among the frames: a run of one group."""
+def group_numbers(source: Any) -> NDArray[Any]:
+    """What tells the videos of a source apart: numbers where it has them, else the names of its groups."""
+    if isinstance(source, Subset):
+        return group_numbers(source.source)[source.indices]
+    numbers = getattr(source, "group_numbers", None)
     try:
-        groups = column_of(source, "group")
+        return column_of(source, "group") if numbers is None else np.asarray(numbers())
     except KeyError as error:
         raise RecipeError(
             "clips needs to know which frames belong together: the source has no column 'group'. Pack the videos first."
         ) from error
+
+
+def _videos(source: Source) -> tuple[Numbers, Numbers]:
+    """Where each video begins and ends among the frames: a run of one group."""
+    groups = group_numbers(source)
     changes = np.flatnonzero(groups[1:] != groups[:-1]) + 1
     edges = np.concatenate([[0], changes, [len(groups)]]).astype(np.int64)
     return (edges[:-1], edges[1:]) if len(groups) else (edges[:0], edges[:0])

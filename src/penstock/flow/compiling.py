@@ -16,6 +16,7 @@ from penstock.flow.draws import Draws
 from penstock.flow.fusing import Fusion, located, stored_as
 from penstock.flow.hops import Stopwatch
 from penstock.flow.layout import Layout, Place, layout_of_sample, layout_of_schema
+from penstock.flow.lookahead import gives_back
 from penstock.flow.making import Leaf
 from penstock.flow.planning import Planned
 from penstock.flow.program import MOST_ATTEMPTS, Program
@@ -41,7 +42,7 @@ def _fusion(source: Source, chain: Chain, fast_decode: FastDecode) -> Fusion | N
     normalize = _normalize(chain, len(geometric))
     target = Target(*size) if normalize is None else Target(*size, "chw-float32", normalize.mean, normalize.std)
     reduced = "never" if fast_decode is False else "when-twice"
-    return Fusion(stored, geometric, target, normalize is not None, reduced, fast_decode is True)  # type: ignore[arg-type]
+    return Fusion(stored, geometric, target, normalize is not None, reduced, fast_decode is True, gives_back(source))  # type: ignore[arg-type]
 
 
 def _geometric(chain: Chain) -> Chain:

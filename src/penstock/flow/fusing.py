@@ -33,6 +33,7 @@ class Fusion:
     includes_normalize: bool
     reduced: kernel.Reduced
     fast: bool
+    gives_back: bool
 
     @property
     def links(self) -> int:
@@ -96,6 +97,8 @@ class Range:
             failures = kernel.decode_range(
                 self.data, crops, flips, rows, target, reduced=fusion.reduced, fill=views.fill, fast=fusion.fast
             )
+        if fusion.gives_back:
+            self.source.give_back(self.indices)  # type: ignore[attr-defined]
         found = {failure.position // self.frames: failure.reason for failure in reversed(failures)}
         return {**found, **self.failed}
 
@@ -111,6 +114,17 @@ def located(source: Any, indices: Numbers) -> tuple[Source, Numbers, int]:
             source, indices = source.source, source.frame_indices(indices).ravel()
         else:
             return source, indices, frames
+
+
+def labelled(source: Any, indices: Numbers) -> tuple[Source, Numbers]:
+    """Where the fields beside the images are: below subsets, and for clips at the frame that labels them."""
+    while True:
+        if isinstance(source, Subset):
+            source, indices = source.source, source.indices[indices]
+        elif isinstance(source, Clips) and source.step.label != "all":
+            source, indices = source.source, source.anchors[indices]
+        else:
+            return source, indices
 
 
 def images_of_range(

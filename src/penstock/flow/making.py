@@ -13,7 +13,7 @@ from penstock.augment.views import Views
 from penstock.errors import HopError, PackError, RecipeError
 from penstock.flow.chains import Chain, run_chain
 from penstock.flow.draws import Draws
-from penstock.flow.fusing import Fusion, images_of_range, located
+from penstock.flow.fusing import Fusion, images_of_range, labelled, located
 from penstock.flow.hops import Stopwatch
 from penstock.flow.rows import Rows
 from penstock.samples import Kind, Sample, Source, annotations_of, describe
@@ -61,8 +61,8 @@ class Leaf:
         names = [field.name for field in self.source.schema.fields if field != self.source.schema.image]
         if not names:
             return
-        base, indices, frames = located(self.source, draws.index)
-        gather = getattr(base, "gather", None) if frames == 1 else None
+        base, indices = labelled(self.source, draws.index)
+        gather = getattr(base, "gather", None)
         if gather is not None and not rows.layout.loose:
             for name in names:
                 rows.arrays[name][:] = gather(name, indices)

@@ -37,6 +37,7 @@ class MappedShard:
         with pa.memory_map(str(self.path)) as mapped:
             self._buffer = mapped.read_buffer()
         self.data = memoryview(self._buffer).cast("B")
+        self.address: int = self._buffer.address
         self._batches: list[dict[str, ColumnView]] | None = None
         self._starts: NDArray[np.int64] = np.zeros(1, np.int64)
 

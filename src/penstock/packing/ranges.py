@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from penstock.packing.advising import advise, resident_pages, stretches
 from penstock.packing.columns import FixedView
 from penstock.packing.mapping import MappedShard
 
@@ -17,7 +18,12 @@ Mapped = Callable[[int], MappedShard]
 
 def places_of(columns: dict[str, NDArray[Any]], mapped: Mapped, indices: Numbers) -> tuple[tuple[Any, ...], Numbers]:
     """The shards that hold these raw pixels, and for each image: which shard, the byte it begins at, width, height."""
-    shards, numbers = np.unique(columns["shard"][indices], return_inverse=True)
+    numbers = columns["shard"][indices]
+    shards = numbers[:1]
+    if len(numbers) and (numbers == numbers[0]).all():  # the usual case of small packs, without sorting
+        numbers = np.zeros_like(numbers)
+    else:
+        shards, numbers = np.unique(numbers, return_inverse=True)
     buffers = tuple(mapped(int(shard)).data for shard in shards)
     named = (columns[name][indices] for name in ("offset", "width", "height"))
     return buffers, np.stack([numbers, *named], axis=1).astype(np.int64)
@@ -37,3 +43,29 @@ def gathered(name: str, columns: dict[str, NDArray[Any]], mapped: Mapped, indice
                 found = np.empty((len(indices), *view.values.shape[1:]), view.values.dtype)
             found[places[inner]] = view.values[numbers]
     return found
+
+
+def advised(
+    columns: dict[str, NDArray[Any]], mapped: Mapped, indices: Numbers, advice: int | None, *, inner: bool = False
+) -> int:
+    """Advise the system about the bytes of these samples; how many bytes that were."""
+    shards = columns["shard"][indices]
+    total = 0
+    for shard in np.unique(shards):
+        chosen = indices[shards == shard]
+        starts, lengths = columns["offset"][chosen].astype(np.int64), columns["length"][chosen].astype(np.int64)
+        total += advise(mapped(int(shard)).address, stretches(starts, lengths, inner=inner), advice)
+    return total
+
+
+def resident_share(columns: dict[str, NDArray[Any]], mapped: Mapped, indices: Numbers) -> float:
+    """Which share of these samples begins on a page that is in memory; 1 where the system does not tell."""
+    shards = columns["shard"][indices]
+    found = []
+    for shard in np.unique(shards):
+        starts = columns["offset"][indices[shards == shard]].astype(np.int64)
+        resident = resident_pages(mapped(int(shard)).address, starts)
+        if resident is None:
+            return 1.0
+        found.append(resident)
+    return float(np.concatenate(found).mean()) if found else 1.0

@@ -16,12 +16,13 @@ from numpy.typing import NDArray
 
 from penstock.codecs.images import decode_image, decode_mask
 from penstock.errors import MissingExtra, PackError, RecipeError, nearest
+from penstock.packing.advising import DONE, SOON
 from penstock.packing.columns import row_checksum
 from penstock.packing.index import open_index
 from penstock.packing.layout import GOP_FRAMES, INDEX_NAME, MANIFEST_NAME, shape_column
 from penstock.packing.manifest import Manifest, read_manifest
 from penstock.packing.mapping import MappedShard
-from penstock.packing.ranges import gathered, places_of
+from penstock.packing.ranges import advised, gathered, places_of, resident_share
 from penstock.packing.verifying import verify_pack
 from penstock.samples import Field, Origin, Raw, Sample, Schema, Subset, sample_at
 
@@ -254,6 +255,27 @@ class Pack:
         """The shard of each of these samples."""
         numbers: NDArray[Any] = self.columns["shard"][indices]
         return numbers
+
+    @property
+    def bytes(self) -> int:
+        """The size of all shards."""
+        return sum(shard.bytes for shard in self.manifest.shards)
+
+    def will_need(self, indices: NDArray[np.int64]) -> int:
+        """Ask the system to read these samples ahead; how many bytes that are."""
+        return advised(self.columns, self._mapped, indices, SOON)
+
+    def give_back(self, indices: NDArray[np.int64]) -> None:
+        """Let go of the pages that only these samples are on."""
+        advised(self.columns, self._mapped, indices, DONE, inner=True)
+
+    def resident_share(self, indices: NDArray[np.int64]) -> float:
+        """Which share of these samples is in memory, by their first pages."""
+        return resident_share(self.columns, self._mapped, indices)
+
+    def group_numbers(self) -> NDArray[Any]:
+        """A number for each sample that is the same within a group: a hash of its name, nothing to parse."""
+        return self.columns["group"]
 
     def gather(self, name: str, indices: NDArray[np.int64]) -> NDArray[Any]:
         """A field of these samples as one array; fields without a fixed size come as an array of objects."""
