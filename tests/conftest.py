@@ -4,7 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import hypothesis
 import pytest
+
+# How long examples take depends on what else the machine does, and says nothing about the code.
+hypothesis.settings.register_profile("penstock", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow])
+hypothesis.settings.load_profile("penstock")
 
 SHARED_DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
 

@@ -26,11 +26,13 @@ def stretches(starts: Numbers, lengths: Numbers, *, inner: bool = False) -> Numb
         first, last = -(-starts // PAGE) * PAGE, ends // PAGE * PAGE
     else:
         first, last = starts // PAGE * PAGE, -(-ends // PAGE) * PAGE
-    keep = first < last
+    keep = (first < last) & (lengths > 0)
+    if not keep.any():
+        return np.zeros((0, 2), np.int64)
     order = np.argsort(first[keep], kind="stable")
     first, last = first[keep][order], last[keep][order]
-    reached = np.maximum.accumulate(last) if len(last) else last
-    is_new = np.concatenate([[True], first[1:] > reached[:-1]])[: len(first)]
+    reached = np.maximum.accumulate(last)
+    is_new = np.concatenate([[True], first[1:] > reached[:-1]])
     ends_at = np.append(np.flatnonzero(is_new)[1:], len(first)) - 1
     return np.stack([first[is_new], reached[ends_at]], axis=1)
 
