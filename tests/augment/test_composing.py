@@ -157,6 +157,15 @@ def test_many_samples_are_composed_at_once() -> None:
         assert np.array_equal(seen(image, together, row), seen(image, alone))
 
 
+def test_views_may_be_joined_in_any_order() -> None:
+    image, size = picture(9, 8), (9, 8)
+    flip, crop, back = HorizontalFlip(1), RandomCrop((5, 4), padding=2, fill=60), HorizontalFlip(1)
+    first, second, third = one(flip, size), one(crop, size, 0.2, 0.9), one(back, (5, 4))
+    wanted = seen(seen(seen(image, first), second), third)
+    assert np.array_equal(seen(image, composed(first, composed(second, third))), wanted)
+    assert np.array_equal(seen(image, composed(composed(first, second), third)), wanted)
+
+
 def test_no_steps_show_the_whole_image() -> None:
     image = picture(5, 4)
     assert np.array_equal(seen(image, views_of([], np.array([[5, 4]]), [])), image)
