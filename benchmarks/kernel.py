@@ -9,8 +9,6 @@ from __future__ import annotations
 import argparse
 import io
 import statistics
-import struct
-import subprocess
 import tempfile
 import threading
 from collections.abc import Callable
@@ -26,13 +24,13 @@ import simplejpeg
 from numpy.typing import NDArray
 from PIL import Image
 
+from benchmarks.bare_loop import THREADS, BareLoop, Orders
 from benchmarks.pictures import write_jpegs
 from benchmarks.rounds import Result, save, seconds
 from penstock.codecs import kernel
 from penstock.codecs.headers import read_header
 
-IMAGES, ROUNDS, THREADS, BATCH, SIDE = 1024, 5, 2, 64, 224
-C_SOURCES = Path(kernel.__file__).parent / "c"
+IMAGES, ROUNDS, BATCH, SIDE = 1024, 5, 64, 224
 IMAGENET = {"mean": (123.675, 116.28, 103.53), "std": (58.395, 57.12, 57.375)}
 UINT8 = kernel.Target(SIDE, SIDE)
 NORMALISED = kernel.Target(SIDE, SIDE, "chw-float32", **IMAGENET)
@@ -122,34 +120,10 @@ def with_pillow(data: bytes, crop: list[int]) -> NDArray[np.uint8]:
     return np.asarray(image.resize((SIDE, SIDE), Image.Resampling.BILINEAR))
 
 
-class BareLoop:
-    """The kernel's C functions in two threads of a program without Python."""
-
-    def __init__(self, home: Path, jobs: Jobs) -> None:
-        program, orders = home / "kernel_loop", home / "jobs.bin"
-        orders.write_bytes(_orders(jobs))
-        files = [*C_SOURCES.glob("*.c"), Path(__file__).with_name("kernel_loop.c")]
-        sources = [str(path) for path in files if not path.name.endswith("module.c")]
-        flags = ["-std=gnu99", "-O3", "-ffp-contract=off", f"-I{C_SOURCES}", "-o", str(program)]
-        subprocess.run(["cc", *flags, *sources, "-ljpeg", "-lm", "-lpthread"], check=True)
-        command = [str(program), str(orders), str(THREADS)]
-        self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-
-    def seconds(self, layout: str) -> float:
-        assert self._process.stdin is not None and self._process.stdout is not None
-        self._process.stdin.write(layout)
-        self._process.stdin.flush()
-        return float(self._process.stdout.readline())
-
-    def close(self) -> None:
-        self._process.communicate()
-
-
-def _orders(jobs: Jobs) -> bytes:
-    parts = [struct.pack("=iiii", len(jobs.sources), SIDE, SIDE, BATCH)]
-    for data, crop, flip in zip(jobs.sources, jobs.crops.tolist(), jobs.flips.tolist(), strict=True):
-        parts.append(struct.pack("=qiiiii", len(data), *crop, flip))
-    return b"".join(parts + jobs.sources)
+def orders(jobs: Jobs) -> Orders:
+    """The same samples for the program without Python."""
+    count = len(jobs.sources)
+    return Orders(jobs.sources, np.zeros((count, 2)), np.arange(count), jobs.crops, jobs.flips, SIDE, BATCH)
 
 
 def batch_seconds(jobs: Jobs, make: Make) -> float:
@@ -175,7 +149,7 @@ def measure(home: Path) -> dict[str, float]:
     """Images per second of every contestant: medians of alternating rounds."""
     jobs = make_jobs(home / "jpegs")
     check_that_all_make_the_same(jobs)
-    loop = BareLoop(home, jobs)
+    loop = BareLoop(home, orders(jobs))
     runs: dict[str, Callable[[], float]] = {
         "kernel": lambda: batch_seconds(jobs, with_kernel(UINT8)),
         "bare loop": lambda: loop.seconds("u"),

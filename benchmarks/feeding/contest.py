@@ -76,9 +76,7 @@ def contest(entries: list[Entry], start: Start, expected: Expected, rounds: int)
     return list(standings.values())
 
 
-def _warm_up(
-    entry: Entry, start: Start, expected: Expected, standing: Standing, alive: dict[str, Contestant]
-) -> None:
+def _warm_up(entry: Entry, start: Start, expected: Expected, standing: Standing, alive: dict[str, Contestant]) -> None:
     """Start a contestant and make the one pass that does not count: compilers, caches and workers get ready in it."""
     print(f"  {entry.name} gets ready", file=sys.stderr)
     try:

@@ -1,4 +1,4 @@
-"""What peers do with a JPEG that bring no decoder of their own: the fastest wheels, and torchvision's crop distribution.
+"""What peers do with a JPEG that bring no decoder: the fastest wheels, and torchvision's crop distribution.
 
 Runs in the peers' environments: numpy, simplejpeg and OpenCV are there, Penstock is not.
 """
