@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 import time
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -80,8 +80,8 @@ class Engine:
         self._tickets = 0
         self._process = os.getpid()
 
-    def run(self, epoch: int, first: int) -> Iterator[Delivery]:
-        """The batches of an epoch in order, from number `first`; ends all workers however it is left."""
+    def run(self, epoch: int, first: int) -> Generator[Delivery, None, None]:
+        """The batches of an epoch in order, from number `first`."""
         count = self._batches.count
         numbers = iter(range(first, count)) if count is not None else _endless(first)
         self._tuner.started(self._rows_to_share(), self._most_prefetch())
@@ -203,9 +203,8 @@ class Engine:
         return min(self._allowance.free // max(self._ring.bytes, 1) - 1, MOST_PREFETCH)
 
     def _close(self) -> None:
-        if os.getpid() == self._process:  # in a forked process there are no workers to end
+        if os.getpid() == self._process:  # what was measured belongs to the process that began the epoch
             self._tuner.ended(self._executor)
-            self._executor.close()
         for _ in self._window:
             self._ring.handed_over()
         self._window.clear()

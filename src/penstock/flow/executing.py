@@ -1,20 +1,80 @@
-"""Which kind of workers a flow gets."""
+"""Which kind of workers a flow gets, and why."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import sys
+from typing import TYPE_CHECKING, NamedTuple
 
+from penstock.errors import PenstockError, RecipeError
+from penstock.flow import sharing
+from penstock.flow.chains import function_name
+from penstock.flow.children import Children
+from penstock.flow.cores import cores
+from penstock.flow.limiting import functions_of, least_limit, limited
+from penstock.flow.messages import close_all
+from penstock.flow.probing import probe
 from penstock.flow.program import Program
+from penstock.flow.sendable import parcel_of
 from penstock.flow.tasks import Executor
 from penstock.flow.threads import CallingThread, Threads
-from penstock.flow.tuning import Tuner
 
 if TYPE_CHECKING:
     from penstock.flow.plans import FlowOptions
 
+THREADS_PAY = 0.75  # two threads that do at least so much of twice the work of one
 
-def executor_for(program: Program, options: FlowOptions, tuner: Tuner) -> Executor:
-    """The executor that the user named, or that fits best."""
-    if options.workers == 0:
+
+class Choice(NamedTuple):
+    """A kind of workers, and the reason in words."""
+
+    kind: str
+    reason: str
+
+
+def choice_of(program: Program, options: FlowOptions) -> Choice:
+    """The kind that the user named, or that fits best: threads, unless functions of the user hold the GIL."""
+    if options.executor != "auto":
+        return Choice(options.executor, "pinned")
+    if options.workers in (0, 1):
+        return Choice("thread", f"workers={options.workers}")
+    functions = [function_name(step.function) for step in functions_of(program)]
+    if not functions:
+        return Choice("thread", "Penstock's own steps do not hold the GIL")
+    if not getattr(sys, "_is_gil_enabled", lambda: True)():
+        return Choice("thread", "this Python has no GIL")
+    if cores() < 2:
+        return Choice("thread", "there is one core")
+    if not sharing.is_available():
+        return Choice("thread", "this system has no shared memory without a name")
+    return _measured(program, functions)
+
+
+def _measured(program: Program, functions: list[str]) -> Choice:
+    try:
+        probed = probe(program)
+    except PenstockError as error:  # it is raised again, with all that belongs to it, when its batch is made
+        return Choice("thread", f"a first sample failed, so nothing was measured: {error}")
+    if probed is None:
+        return Choice("thread", "there are no samples")
+    measured = (
+        f"with {', '.join(functions)}, two threads do {2 * probed.efficiency:.2f} times the work of one "
+        f"({probed.samples} samples, {probed.sample_seconds * 1e3:.2f} ms each)"
+    )
+    if probed.efficiency >= THREADS_PAY:
+        return Choice("thread", measured)
+    try:
+        close_all(parcel_of(program)[1])
+    except RecipeError as error:
+        return Choice("thread", f"{measured}, but {error}")
+    return Choice("process", measured)
+
+
+def executor_for(program: Program, choice: Choice, workers: int) -> Executor:
+    """Workers of the chosen kind; none at all for `workers=0`."""
+    if workers == 0:
         return CallingThread(program)
-    return Threads(program, tuner.settings.workers)
+    if choice.kind == "process":
+        return Children(program, "process", workers, most=least_limit(program))
+    if choice.kind == "subprocess":
+        return Children(limited(program), "subprocess", workers)
+    return Threads(limited(program), workers)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,10 +17,10 @@ from penstock.flow.chains import Chain, Link
 from penstock.flow.compiling import program_of
 from penstock.flow.dealing import Deal
 from penstock.flow.engine import Engine
-from penstock.flow.executing import executor_for
 from penstock.flow.filtering import run_filter
 from penstock.flow.fingerprints import plan_fingerprint
 from penstock.flow.hops import Stopwatch
+from penstock.flow.keeping import Workers
 from penstock.flow.metrics import Metrics
 from penstock.flow.planning import Context, Planned, planned
 from penstock.flow.program import BadSample, Program
@@ -48,6 +49,7 @@ class Running:
         self.metrics = Metrics()
         prefetch = next((step.batches for step in plan.steps if isinstance(step, Prefetch)), None)
         self.tuner = Tuner(options.workers, prefetch, remembered=Remembered(self.fingerprint))
+        self.workers = Workers(options)
 
     # What follows from the plan, worked out when it is first needed
 
@@ -124,17 +126,18 @@ class Running:
         program, batches = self.program, self.batches
         allowance = Allowance(process_budget(), self._options.memory)
         self.tuner.recall()
-        executor = executor_for(program, self._options, self.tuner)
-        engine = Engine(program, batches, executor, allowance, self.tuner, self.metrics)
-        for number, delivery in enumerate(engine.run(epoch, first), start=first):
-            self._note_bad(delivery.bad)
-            self.epoch_number, self.batch_number = epoch, number + 1
-            batch = delivery.batch
-            del delivery
-            if number + 1 == batches.count:
-                self._finish(epoch)
-            yield batch
-            del batch
+        with self.workers.lent(program, self.tuner.settings.workers) as executor:
+            engine = Engine(program, batches, executor, allowance, self.tuner, self.metrics)
+            with closing(engine.run(epoch, first)) as deliveries:
+                for number, delivery in enumerate(deliveries, start=first):
+                    self._note_bad(delivery.bad)
+                    self.epoch_number, self.batch_number = epoch, number + 1
+                    batch = delivery.batch
+                    del delivery
+                    if number + 1 == batches.count:
+                        self._finish(epoch)
+                    yield batch
+                    del batch
 
     def _finish(self, epoch: int) -> None:
         """The last batch is out: what comes next is the next epoch."""
@@ -184,6 +187,7 @@ class Running:
 
     def close(self) -> None:
         """End what is kept between epochs."""
+        self.workers.close()
 
 
 def _batch_chain(plan: Plan) -> Chain:
