@@ -22,7 +22,7 @@ Epoch = Callable[[int], Batches]
 def serve(
     packages: Sequence[str], build: Callable[[Settings], Epoch], prepare: Callable[[Settings], object] | None = None
 ) -> None:
-    """Answer until the input ends. `prepare` converts the data, untimed; `build` gives what makes an epoch.
+    """Answer until the input ends. `prepare` converts the data, untimed; `build` gives what makes an epoch."""
     answers = _own_output()
     settings = json.loads(sys.argv[1])
     if prepare is not None:
