@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from penstock import seeds
 from penstock.augment.applying import apply_geometric, apply_pixelwise, image_size
-from penstock.augment.steps import Geometric
+from penstock.augment.steps import is_geometric
 from penstock.errors import HopError, RecipeError
 from penstock.flow.draws import Draws
 from penstock.flow.randomness import generator_at
@@ -50,7 +50,7 @@ def run_chain(chain: Chain, sample: Sample, kinds: Mapping[str, Kind], draw: Dra
 
 def _augmented(link: Link, step: Augment, sample: Sample, kinds: Mapping[str, Kind], draw: Draws) -> Sample:
     uniforms = link.uniforms(draw)
-    if not isinstance(step.step, Geometric):
+    if not is_geometric(step.step):
         return apply_pixelwise(step.step, sample, kinds, uniforms)
     views = step.step.views(np.array([image_size(sample, kinds)], np.int64), uniforms)
     return apply_geometric(sample, kinds, views)
