@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import statistics
 import sys
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
 
 from benchmarks.feeding.contestants import Absent, Contestant, Entry, Pass
 
@@ -20,6 +20,10 @@ class Expected:
     mean: float
     tolerance: float
     labels: int | None = None
+
+    def of(self, entry: Entry) -> Expected:
+        """Slow contestants may be given fewer samples; rates are compared."""
+        return replace(self, samples=entry.settings.get("count", self.samples))
 
     def complaint(self, made: Pass) -> str:
         """What is wrong with a pass; empty where nothing is."""
@@ -65,14 +69,14 @@ def contest(entries: list[Entry], start: Start, expected: Expected, rounds: int)
         for number in range(rounds):
             order = list(alive) if number % 2 == 0 else list(alive)[::-1]
             for name in order:
-                standings[name].seconds.append(_checked(name, alive[name], expected).seconds)
+                standings[name].seconds.append(_checked(standings[name].entry, alive[name], expected).seconds)
             print(f"  round {number + 1} of {rounds}", file=sys.stderr)
     finally:
         for contestant in alive.values():
             contestant.close()
     for standing in standings.values():
         if standing.took_part:
-            standing.rate = expected.samples / statistics.median(standing.seconds)
+            standing.rate = expected.of(standing.entry).samples / statistics.median(standing.seconds)
     return list(standings.values())
 
 
@@ -85,7 +89,7 @@ def _warm_up(entry: Entry, start: Start, expected: Expected, standing: Standing,
         standing.absent = str(reason)
         return
     try:
-        standing.first_seconds = _checked(entry.name, contestant, expected).first_seconds
+        standing.first_seconds = _checked(entry, contestant, expected).first_seconds
     except Absent as reason:
         standing.absent = str(reason)
         contestant.close()
@@ -94,18 +98,14 @@ def _warm_up(entry: Entry, start: Start, expected: Expected, standing: Standing,
     alive[entry.name] = contestant
 
 
-def _checked(name: str, contestant: Contestant, expected: Expected) -> Pass:
+def _checked(entry: Entry, contestant: Contestant, expected: Expected) -> Pass:
     made = contestant.go()
-    complaint = expected.complaint(made)
+    complaint = expected.of(entry).complaint(made)
     if complaint:
-        raise SystemExit(f"{name} {complaint}: nothing can be compared.")
+        raise SystemExit(f"{entry.name} {complaint}: nothing can be compared.")
     return made
 
 
 def best_peer(standings: list[Standing]) -> Standing | None:
     peers = [standing for standing in standings if standing.took_part and standing.entry.role == "peer"]
     return max(peers, key=lambda standing: standing.rate, default=None)
-
-
-def by_name(standings: list[Standing]) -> Mapping[str, Standing]:
-    return {standing.entry.name: standing for standing in standings if standing.took_part}

@@ -37,7 +37,7 @@ def crops_loop(home: Path, pack: ps.Pack, letter: str) -> Loop:
     rng, count = np.random.default_rng(7), len(pack)
     sizes = np.column_stack([pack.column("width"), pack.column("height")]).astype(np.int64)
     images = rng.permutation(count)
-    crops = np.array([random_resized_crop(*sizes[image].tolist(), rng) for image in images])
+    crops = np.array([random_resized_crop(int(width), int(height), rng) for width, height in sizes[images]])
     sources = [pack.read(index).data for index in range(count)]
     orders = Orders(sources, sizes, images, crops, _flips(rng, count), SIDE, BATCH)
     return Loop(BareLoop(home, orders, f"{pack.path.stem}-{letter}"), letter, count)

@@ -56,7 +56,7 @@ def _pass(batches: Batches, start: float) -> dict[str, Any]:
         first_seconds = first_seconds or time.perf_counter() - start
         samples += images.shape[0]
         labels += int(marks.sum())
-        means.append(float(images[::8, ::16, ::16].mean()))
+        means.append(float(images[:: max(1, len(images) // 8), ::16, ::16].mean()))
     seconds = time.perf_counter() - start
     shape, dtype = ([], "nothing") if images is None else (list(images.shape[1:]), str(images.dtype))
     mean = sum(means) / max(len(means), 1)
