@@ -4,8 +4,9 @@
 
 `decode_range` begins with encoded images, `pixels_range` with raw pixels. Two ways lead to the samples, with the
 same rules. The C extension (`c/`, over libjpeg-turbo) decodes only the rows and columns that are seen and does not
-hold the GIL; `fallback` does the same work with simplejpeg and OpenCV where the extension is absent, and for what
-it leaves alone (PNG, WebP, CMYK …). They agree within one level of 255, and exactly where nothing is resampled.
+hold the GIL; what it leaves alone (PNG, WebP, CMYK …) libraries decode for it. `fallback` does the same work with
+simplejpeg and OpenCV where the extension is absent. They agree within one level of 255, and exactly where nothing is
+resampled.
 
 | what     | rule                                                                                               |
 |----------|----------------------------------------------------------------------------------------------------|
@@ -30,8 +31,10 @@ from collections.abc import Sequence
 from types import ModuleType
 from typing import Any, get_args
 
+import numpy as np
 from numpy.typing import NDArray
 
+from penstock.codecs.headers import UnreadableImage
 from penstock.codecs.kernel import fallback, targets
 from penstock.codecs.kernel.targets import Failure, Job, Layout, Reduced, Target
 from penstock.errors import RecipeError, one_of
@@ -70,7 +73,24 @@ def decode_range(
         return []
     others = [position for position, is_other_kind, _ in missed if is_other_kind]
     failed = [Failure(position, reason) for position, is_other_kind, reason in missed if not is_other_kind]
-    return sorted(failed + fallback.decode_positions(others, held, job, reduced=reduced, fast=fast))
+    return sorted(failed + _make_others(native, others, held, job))
+
+
+def _make_others(native: ModuleType, positions: Sequence[int], held: Sequence[Any], job: Job) -> list[Failure]:
+    """Images that the extension leaves alone: decoded by libraries, then shown by the extension as raw pixels are."""
+    failures = []
+    for position in positions:
+        try:
+            pixels = fallback.whole_pixels(held[position])
+        except UnreadableImage as error:
+            failures.append(Failure(position, str(error)))
+            continue
+        height, width = pixels.shape[:2]
+        place, own = np.array([[0, 0, width, height]], np.int64), slice(position, position + 1)
+        seen = job.views[own], job.flips[own], job.out[own], job.table
+        missed = native.pixels_range((pixels,), place, *seen, job.target.width, job.target.height, job.fill)
+        failures += [Failure(position, reason) for _, _, reason in missed]
+    return failures
 
 
 def pixels_range(

@@ -47,6 +47,16 @@ def decode_positions(
     )
 
 
+def whole_pixels(data: Any) -> Pixels:
+    """All pixels of one encoded image, as large as its header says."""
+    data = memoryview(data).cast("B")
+    header = read_header(data)
+    _check_size(header.width, header.height)
+    pixels = decode_image(data)
+    _factor(header, 1, pixels)
+    return np.ascontiguousarray(pixels)
+
+
 def pick_positions(buffers: Sequence[Any], places: NDArray[np.int64], job: Job) -> list[Failure]:
     """Make all samples of a range from raw pixels."""
     named = {number for number in np.unique(places[:, 0]).tolist() if 0 <= number < len(buffers)}
@@ -101,9 +111,13 @@ def _picked(levels: dict[int, Pixels], buffer_count: int, place: list[int], view
     return _seen(pixels, x, y, view, job)
 
 
-def _check(width: int, height: int, view: View) -> None:
+def _check_size(width: int, height: int) -> None:
     if width * height > MOST_PIXELS:
         raise UnreadableImage(f"{width}×{height} px are more than the {MOST_PIXELS} that are decoded")
+
+
+def _check(width: int, height: int, view: View) -> None:
+    _check_size(width, height)
     x, y, w, h = view.crop
     if not (0 <= x <= width - w and 0 <= y <= height - h and w > 0 and h > 0):
         raise UnreadableImage(f"the crop of {w}×{h} px at {x},{y} is not inside the image of {width}×{height} px")
