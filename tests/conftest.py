@@ -20,3 +20,12 @@ def shared_data() -> Path:
     if not SHARED_DATA.is_dir():
         pytest.skip("the folder with real data is not beside this repository")
     return SHARED_DATA
+
+
+@pytest.fixture(scope="session", autouse=True)
+def cache_of_this_session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """Nothing that flows remember leaves this run, and nothing that others remembered comes into it."""
+    folder = tmp_path_factory.mktemp("penstock-cache")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PENSTOCK_CACHE", str(folder))
+        yield folder

@@ -8,6 +8,7 @@ are then under way that all cores are busy (Little's law). What a consumer needs
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -18,6 +19,7 @@ BUSY = 0.9  # workers that work this part of the time are not waiting for orders
 LONGEST_TASK, TASK_SECONDS = 0.020, 0.015  # of CPU: long against handing it out (0.1 ms), short against a batch
 MOST_WORKERS = 64
 MOST_GROWTH = 4  # at once; a disk that is full before is then noticed after one trial
+LEAST_STEP = 1.1  # 23 workers or 24: no trial can tell
 MOST_PREFETCH = 32
 USUAL_PREFETCH = 2
 MOST_BATCHES_AT_ONCE = 4  # more workers than this share batches, or memory would grow with the workers
@@ -61,6 +63,7 @@ class Measured:
     made: int  # samples that workers finished
     cpu_seconds: float  # of workers
     wait_seconds: float  # of workers, while they made samples
+    consumer_times: Sequence[float] = ()  # seconds with each batch, where they are known
 
     @property
     def seconds(self) -> float:
@@ -99,7 +102,7 @@ class Measured:
         return self.waiting_share > NOTHING_TO_GAIN
 
 
-Kind = Literal["more", "same", "fewer"]
+Kind = Literal["more", "ahead", "same", "fewer"]
 
 
 @dataclass(frozen=True)
@@ -147,22 +150,21 @@ def parts_of_batch(rows: int, cpu_cost: float) -> int:
 
 def changes(settings: Settings, measured: Measured, limits: Limits) -> list[Change]:
     """What is worth trying, the most promising first."""
-    found = [_tidier(settings, measured, limits)]
     if not measured.is_starved:
-        found.append(_fewer(settings, measured, limits))
+        found = [_fewer(settings, measured, limits)]
     elif measured.busy(settings.workers) < BUSY:
-        found += [_further_ahead(settings, limits), _more(settings, measured, limits)]
+        found = [_further_ahead(settings, measured, limits), _more(settings, measured, limits)]
     else:
-        found.append(_more(settings, measured, limits))
-    return [change for change in found if change is not None]
+        found = [_more(settings, measured, limits)]
+    return [change for change in (*found, _tidier(settings, measured, limits)) if change is not None]
 
 
 def _more(settings: Settings, measured: Measured, limits: Limits) -> Change | None:
     if limits.workers is not None:
         return None
     wanted = min(worth_having(measured, limits.cores), max(needed(measured), settings.workers + 1))
-    wanted = min(wanted, settings.workers * MOST_GROWTH)
-    if wanted <= settings.workers:
+    wanted = min(wanted, max(settings.workers * MOST_GROWTH, limits.cores))
+    if wanted < settings.workers * LEAST_STEP:
         return None
     idle = 1 - measured.cpu_cost / max(measured.cost, 1e-12)
     reason = "cores were free" if settings.workers < limits.cores else f"workers waited {idle:.0%} of their time"
@@ -170,17 +172,31 @@ def _more(settings: Settings, measured: Measured, limits: Limits) -> Change | No
     return Change("more", arranged(settings, wanted, measured, limits), why)
 
 
-def _further_ahead(settings: Settings, limits: Limits) -> Change | None:
-    prefetch = min(2 * settings.prefetch, limits.most_prefetch)
-    if limits.prefetch is not None or prefetch <= settings.prefetch:
+def _further_ahead(settings: Settings, measured: Measured, limits: Limits) -> Change | None:
+    feed = measured.cost * limits.rows / max(settings.workers, 1)
+    wanted = max(batches_to_bridge(measured.consumer_times, feed), 2 * settings.prefetch)
+    better = arranged(replace(settings, prefetch=wanted), settings.workers, measured, limits)
+    if limits.prefetch is not None or better.prefetch <= settings.prefetch:
         return None
-    why = "the consumer waited although workers had nothing to do"
-    return Change("more", replace(settings, prefetch=prefetch), why)
+    return Change("ahead", better, "the consumer waited although workers had nothing to do")
+
+
+def batches_to_bridge(consumer_times: Sequence[float], feed_seconds: float) -> int:
+    """Batches ahead that carry a consumer over the times when it is faster than the feed.
+
+    They are lost while it is fast and won back while it is slow; more than are won back can never be there.
+    """
+    lost = won = most_lost = most_won = 0.0
+    for seconds in consumer_times:
+        lost = max(lost + feed_seconds - seconds, 0.0)
+        won = max(won + seconds - feed_seconds, 0.0)
+        most_lost, most_won = max(most_lost, lost), max(most_won, won)
+    return math.ceil(min(most_lost, most_won) / max(feed_seconds, 1e-9)) + 1
 
 
 def _fewer(settings: Settings, measured: Measured, limits: Limits) -> Change | None:
     wanted = needed(measured)
-    if limits.workers is not None or wanted >= settings.workers:
+    if limits.workers is not None or wanted * LEAST_STEP > settings.workers:
         return None
     why = f"the consumer needs {wanted} of {settings.workers} workers"
     return Change("fewer", arranged(settings, wanted, measured, limits), why)
@@ -199,6 +215,11 @@ def is_kept(kind: Kind, before: Measured, after: Measured) -> bool:
     """Whether what was tried is good enough: more must bring more, fewer must do, others must not hurt."""
     if kind == "more":
         return after.rate > BETTER * before.rate
+    if kind == "ahead":
+        # A consumer that takes its time now and then makes rates of short windows differ; it must wait less.
+        return before.waited_seconds / before.batches - after.waited_seconds / after.batches > (
+            NOTHING_TO_GAIN * before.seconds / before.batches
+        )
     if kind == "fewer":
         return not after.is_starved
     return after.rate * BETTER >= before.rate

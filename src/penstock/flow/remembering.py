@@ -25,6 +25,7 @@ from penstock.flow.cores import cores
 
 VERSION = 1
 MOST_FILES = 300
+KINDS = ("thread", "subprocess", "process")
 
 
 @dataclass(frozen=True)
@@ -35,10 +36,6 @@ class Found:
     prefetch: int
     task_rows: int | None
     executor: str
-
-    @property
-    def settings(self) -> Settings:
-        return Settings(self.workers, self.prefetch, self.task_rows)
 
 
 def cache_folder() -> Path:
@@ -99,6 +96,8 @@ def _checked(values: Any) -> Found:
     _check_number("prefetch", found.prefetch, MOST_PREFETCH)
     if found.task_rows is not None:
         _check_number("task_rows", found.task_rows, 2**31)
+    if found.executor not in KINDS:
+        raise ValueError(f"executor is {found.executor!r} and must be one of {', '.join(KINDS)}")
     return found
 
 

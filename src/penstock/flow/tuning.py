@@ -32,6 +32,7 @@ LONGEST_WINDOW = 1.0  # slow batches: a second must do
 LONGEST_SETTLING = 0.5
 FORGET_AFTER = 30.0  # seconds until something refused may be tried again
 MOST_RECORDS = 100
+MOST_TIMES = 1000  # of the last batches in a window
 
 
 @dataclass(frozen=True)
@@ -190,6 +191,7 @@ class _Window:
         self._start: Work | None = None
         self.batches = self.samples = 0
         self.waited = self.consumer = 0.0
+        self._consumer_times: deque[float] = deque(maxlen=MOST_TIMES)
 
     def add(self, metrics: Metrics, samples: int, waited: float, consumer: float) -> None:
         if self._left_to_skip > 0 and self._skipped_seconds < LONGEST_SETTLING:
@@ -203,6 +205,7 @@ class _Window:
         self.samples += samples
         self.waited += waited
         self.consumer += consumer
+        self._consumer_times.append(consumer)
 
     @property
     def is_complete(self) -> bool:
@@ -220,4 +223,5 @@ class _Window:
             now.samples - start.samples,
             now.cpu_seconds - start.cpu_seconds,
             now.wait_seconds - start.wait_seconds,
+            tuple(self._consumer_times),
         )
