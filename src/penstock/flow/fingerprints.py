@@ -69,8 +69,15 @@ def described_function(function: Callable[..., Any]) -> Any:
 
 
 def _described_code(code: Any) -> Any:
-    constants = [_described_code(one) if hasattr(one, "co_code") else repr(one) for one in code.co_consts]
+    constants = [
+        _described_code(one) if hasattr(one, "co_code") else _described_constant(one) for one in code.co_consts
+    ]
     return [code.co_code.hex(), code.co_names, constants]
+
+
+def _described_constant(value: Any) -> Any:
+    # The order of a set differs from process to process.
+    return sorted(map(repr, value)) if isinstance(value, frozenset) else repr(value)
 
 
 def described_source(source: Source) -> Any:

@@ -18,10 +18,14 @@ from penstock.flow import selecting
 from penstock.flow.caching import cached
 from penstock.flow.chains import Chain, Link
 from penstock.flow.clips import Clips as ClipsSource
+from penstock.flow.cores import cores
 from penstock.flow.draws import Numbers, Order
+from penstock.flow.filtering import run_filter, words_on_bad
 from penstock.flow.interleaving import interleaved
+from penstock.flow.making import Leaf
 from penstock.flow.mixing import Mixed
 from penstock.flow.order import Everything, Picked, Repeated, Shuffled, Sliced
+from penstock.flow.reaching import reachable
 from penstock.flow.steps import (
     Augment,
     Batch,
@@ -39,13 +43,14 @@ from penstock.flow.steps import (
     Step,
     Take,
     Where,
+    numbered,
 )
 from penstock.flow.weighting import Weighted
 from penstock.flow.windows import WindowShuffled
 from penstock.samples import Source
 
 if TYPE_CHECKING:
-    from penstock.flow.plans import Plan
+    from penstock.flow.plans import FlowOptions, Plan
 
 
 @dataclass
@@ -58,6 +63,7 @@ class Planned:
     is_fixed: bool = True  # whether every epoch has the same samples in the same places
     repeats_samples: bool = False
     notes: tuple[str, ...] = ()
+    first_member: int = 0  # the number of the first of its sources, where several plans are mixed
 
     @property
     def source(self) -> Source:
@@ -78,15 +84,20 @@ class Planned:
 
 @dataclass(frozen=True)
 class Context:
-    """What planning may need beside the plan: where results that were worked out once are kept."""
+    """What planning needs beside the plan, where samples must be made for it."""
 
-    run_filter: Callable[[Source, Chain, Numbers, Step], Numbers]
+    leaf_of: Callable[[Source, Chain], Leaf]
+    options: FlowOptions
+
+    @property
+    def skips_bad(self) -> bool:
+        return self.options.on_bad_sample == "substitute"
 
 
 def planned(plan: Plan, context: Context, first_member: int = 0) -> Planned:
     """The order and the leaves of a plan; steps on batches are not looked at."""
     state = _start(plan, context, first_member)
-    for number, step in enumerate(plan.steps):
+    for number, step in numbered(plan.steps):
         if isinstance(step, Batch):
             break
         _APPLY[type(step)](state, step, plan.seed, number, context)
@@ -96,7 +107,7 @@ def planned(plan: Plan, context: Context, first_member: int = 0) -> Planned:
 def _start(plan: Plan, context: Context, first_member: int) -> Planned:
     if plan.mixture is None:
         assert plan.source is not None
-        return Planned(Everything(len(plan.source), first_member), [plan.source], [()])
+        return Planned(Everything(len(plan.source), first_member), [plan.source], [()], first_member=first_member)
     parts: list[Planned] = []
     for member in plan.mixture.plans:
         parts.append(planned(member, context, first_member + sum(len(part.sources) for part in parts)))
@@ -104,7 +115,10 @@ def _start(plan: Plan, context: Context, first_member: int) -> Planned:
     sources = [source for part in parts for source in part.sources]
     chains = [chain for part in parts for chain in part.chains]
     repeats = any(part.repeats_samples for part in parts) or plan.mixture.until == "all"
-    return Planned(order, sources, chains, is_fixed=False, repeats_samples=repeats)
+    notes = tuple(note for part in parts for note in part.notes)
+    return Planned(
+        order, sources, chains, is_fixed=False, repeats_samples=repeats, notes=notes, first_member=first_member
+    )
 
 
 def _shuffle(state: Planned, step: Shuffle, seed: int, number: int, context: Context) -> None:
@@ -126,7 +140,12 @@ def _where(state: Planned, step: Where, seed: int, number: int, context: Context
 def _filter(state: Planned, step: Filter, seed: int, number: int, context: Context) -> None:
     state.need_fixed("filter")
     _need_constant(state, "filter")
-    state.order = Picked(state.order, context.run_filter(state.source, state.chains[0], state.indices(), step))
+    leaf, options = context.leaf_of(state.source, state.chains[0]), context.options
+    workers = cores() if options.workers is None else options.workers
+    found = run_filter(leaf, state.indices(), step, workers=workers, skips_bad=context.skips_bad)
+    if found.bad:
+        state.notes += (words_on_bad(found.bad, options.max_bad, state.order.length or 0),)
+    state.order = Picked(state.order, found.positions)
 
 
 def _sample(state: Planned, step: Sample, seed: int, number: int, context: Context) -> None:
@@ -181,8 +200,19 @@ def _resolved(step: Map | Augment, source: Source) -> Map | Augment:
 
 def _cache(state: Planned, step: Cache, seed: int, number: int, context: Context) -> None:
     _need_constant(state, "cache")
-    pairs = zip(state.sources, state.chains, strict=True)
-    state.sources = [cached(source, chain, step.place) for source, chain in pairs]
+    reached = reachable(state.order) if str(step.place) != "memory" else {}
+    leaves = [context.leaf_of(source, chain) for source, chain in zip(state.sources, state.chains, strict=True)]
+    nothing = np.zeros(0, np.int64)
+    state.sources = [
+        cached(
+            leaf,
+            step.place,
+            reached.get(state.first_member + member, nothing),
+            memory=context.options.memory,
+            skips_bad=context.skips_bad,
+        )
+        for member, leaf in enumerate(leaves)
+    ]
     state.chains = [() for _ in state.sources]
 
 

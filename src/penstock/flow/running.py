@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from contextlib import closing
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,11 +14,11 @@ from penstock.codecs import kernel
 from penstock.errors import DataError, Problem, RecipeError
 from penstock.flow.batches import Batches
 from penstock.flow.budget import Allowance, process_budget
+from penstock.flow.caching import prepare
 from penstock.flow.chains import Chain, Link
-from penstock.flow.compiling import program_of
+from penstock.flow.compiling import leaf_of, program_of
 from penstock.flow.dealing import Deal
 from penstock.flow.engine import Engine
-from penstock.flow.filtering import run_filter
 from penstock.flow.fingerprints import plan_fingerprint
 from penstock.flow.hops import Stopwatch
 from penstock.flow.keeping import Workers
@@ -26,7 +27,7 @@ from penstock.flow.planning import Context, Planned, planned
 from penstock.flow.program import BadSample, Program
 from penstock.flow.remembering import Remembered
 from penstock.flow.state import VERSION, State, check_same
-from penstock.flow.steps import Batch, Map, Prefetch, Shard
+from penstock.flow.steps import Batch, Map, Prefetch, Shard, numbered
 from penstock.flow.tuning import Tuner
 from penstock.samples import Sample
 
@@ -48,7 +49,7 @@ class Running:
         self.bad: list[BadSample] = []
         self.metrics = Metrics()
         prefetch = next((step.batches for step in plan.steps if isinstance(step, Prefetch)), None)
-        self.tuner = Tuner(options.workers, prefetch, remembered=Remembered(self.fingerprint))
+        self.tuner = Tuner(options.workers, prefetch, remembered=Remembered(partial(plan_fingerprint, plan, options)))
         self.workers = Workers(options)
 
     # What follows from the plan, worked out when it is first needed
@@ -56,7 +57,8 @@ class Running:
     @property
     def planned(self) -> Planned:
         if self._planned is None:
-            self._planned = planned(self._plan, Context(run_filter))
+            leaf = partial(leaf_of, fast_decode=self._options.fast_decode)
+            self._planned = planned(self._plan, Context(leaf, self._options))
         return self._planned
 
     @property
@@ -124,6 +126,8 @@ class Running:
 
     def _run(self, epoch: int, first: int) -> Iterator[dict[str, Any]]:
         program, batches = self.program, self.batches
+        for leaf in program.leaves:
+            prepare(leaf.source)
         allowance = Allowance(process_budget(), self._options.memory)
         self.tuner.recall()
         with self.workers.lent(program, self.tuner.settings.workers) as executor:
@@ -180,7 +184,8 @@ class Running:
     def restore(self, state: State, allow_other: bool) -> None:
         check_same(state, self.fingerprint(), kernel.which(), allow_other)
         count = self.batches.count
-        if count is not None and state.batch >= max(count, 1):
+        # One more than there are: a short last batch that more ranks leave out. Nothing of that epoch is left then.
+        if count is not None and state.batch > count:
             raise RecipeError(f"this state is at batch {state.batch}, and an epoch here has {count}. Was it edited?")
         self.epoch_number, self.batch_number, self.bad_in_epoch = state.epoch, state.batch, state.bad
         self._has_begun = False
@@ -192,9 +197,10 @@ class Running:
 
 def _batch_chain(plan: Plan) -> Chain:
     """The functions on whole batches."""
-    batch = next((number for number, step in enumerate(plan.steps) if isinstance(step, Batch)), len(plan.steps))
-    return tuple(
-        Link(step, plan.seed, number)
-        for number, step in enumerate(plan.steps)
-        if isinstance(step, Map) and number > batch
-    )
+    after = False
+    links = []
+    for number, step in numbered(plan.steps):
+        after = after or isinstance(step, Batch)
+        if after and isinstance(step, Map):
+            links.append(Link(step, plan.seed, number))
+    return tuple(links)

@@ -12,7 +12,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, get_args
@@ -189,6 +189,16 @@ class Prefetch(Step):
 ORDER_STEPS = (Shuffle, Where, Filter, Sample, Interleave, Clips)
 COUNT_STEPS = (Take, Skip, Repeat)
 SAMPLE_STEPS = (Map, Augment, Cache)
+RUN_STEPS = (Cache, Shard, Prefetch)
+
+
+def numbered(steps: Sequence[Step]) -> list[tuple[int, Step]]:
+    """Every step with the number that its randomness follows from; steps that only say how to run do not count."""
+    found, number = [], 0
+    for step in steps:
+        found.append((number, step))
+        number += not isinstance(step, RUN_STEPS)
+    return found
 
 
 def takes_rng(function: Function) -> bool:

@@ -10,6 +10,10 @@ from pathlib import Path
 from penstock.errors import PackError
 
 
+class BeingWritten(PackError):
+    """Another process is writing this pack."""
+
+
 @contextmanager
 def writer_lock(pack: Path) -> Iterator[None]:
     """Hold the lock of a pack, or raise at once when another process does."""
@@ -31,7 +35,7 @@ def _locked_descriptor(path: Path, pack: Path) -> int:
             raise PackError(f"{path.parent} cannot be written to. Choose another place with -o.") from error
         if not _try_lock(descriptor):
             os.close(descriptor)
-            raise PackError(f"another process is writing {pack}. Wait for it, or choose another name with -o.")
+            raise BeingWritten(f"another process is writing {pack}. Wait for it, or choose another name with -o.")
         # The holder before us may have removed the file between our opening and our locking it.
         if path.exists() and path.stat().st_ino == os.fstat(descriptor).st_ino:
             return descriptor
