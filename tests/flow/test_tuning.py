@@ -216,7 +216,7 @@ def test_a_trial_that_an_epoch_ends_in_is_taken_back() -> None:
         run(regime, tuner, seconds)
         on_trial = tuner.settings
         assert on_trial.task_rows == 13 and len(tuner.history) == 1
-        tuner.started(64, 32)
+        tuner.ended(Workers(regime, 2))
         assert tuner.settings == Settings(2, 2)
 
 

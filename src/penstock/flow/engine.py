@@ -79,11 +79,13 @@ class Engine:
         self._by_ticket: dict[int, Pending] = {}
         self._tickets = 0
         self._process = os.getpid()
+        self._epoch = 0
 
     def run(self, epoch: int, first: int) -> Generator[Delivery, None, None]:
         """The batches of an epoch in order, from number `first`."""
         count = self._batches.count
         numbers = iter(range(first, count)) if count is not None else _endless(first)
+        self._epoch = epoch
         self._tuner.started(self._rows_to_share(), self._most_prefetch())
         try:
             self._top_up(epoch, numbers)
@@ -169,6 +171,8 @@ class Engine:
             waited_seconds=waited_seconds,
             consumer_seconds=consumer_seconds,
         )
+        if self._metrics.log is not None:
+            self._metrics.log.batch_used(self._epoch, self._report)
 
     def _note(self, done: Done) -> None:
         pending = self._by_ticket[done.task.ticket]
@@ -193,6 +197,9 @@ class Engine:
         loose = {name: [value for part in made for value in part.loose[name]] for name in self._program.layout.loose}
         return Delivery(collated(arrays, loose, self._program.batch), bad, pending.rows)
 
+    def _report(self) -> dict[str, Any]:
+        return self._tuner.report(self._metrics)
+
     def _rows_to_share(self) -> int:
         """Rows of a batch that workers can share."""
         start, stop = self._batches.deal.span(0)
@@ -205,6 +212,8 @@ class Engine:
     def _close(self) -> None:
         if os.getpid() == self._process:  # what was measured belongs to the process that began the epoch
             self._tuner.ended(self._executor)
+            if self._metrics.log is not None:
+                self._metrics.log.epoch_left(self._epoch, self._report)
         for _ in self._window:
             self._ring.handed_over()
         self._window.clear()

@@ -13,6 +13,8 @@ from penstock.augment.steps import Geometric, Pixelwise
 from penstock.errors import RecipeError, one_of
 from penstock.flow import steps
 from penstock.flow.budget import bytes_of
+from penstock.flow.metrics_log import MetricsLog
+from penstock.flow.metrics_text import metrics_text
 from penstock.flow.plans import Executor, FlowOptions, Mixture, OnBadSample, Plan
 from penstock.flow.running import Running
 from penstock.flow.state import checked_state
@@ -175,8 +177,16 @@ class Flow:
         return tuple(self._running.bad)
 
     def metrics(self) -> dict[str, Any]:
-        """What each hop has cost so far."""
-        return self._running.metrics.as_dict()
+        """What was delivered so far, what each hop cost, how many batches were ready, and the settings with reasons."""
+        return self._running.tuner.report(self._running.metrics)
+
+    def metrics_text(self, name: str | None = None) -> str:
+        """The same as text that Prometheus reads; `name` tells several flows apart."""
+        return metrics_text(self.metrics(), name)
+
+    def log_metrics(self, path: str | Path, every_seconds: float = 10.0) -> None:
+        """From now on append the metrics to a file, a line of JSON every so many seconds and at the end of an epoch."""
+        self._running.metrics.log = MetricsLog(path, every_seconds)
 
     def explain(self) -> str:
         """The plan as written and as run, and after some batches what each hop costs."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from penstock.flow.hops import HOPS, Costs, HopCost
+from penstock.flow.metrics_log import MetricsLog
 
 MADE_BY_WORKERS = HOPS[:-1]
 
@@ -29,6 +30,7 @@ class Metrics:
         self.consumer_seconds = 0.0
         self.ready = 0  # batches that were complete when one was asked for, summed
         self.least_ready: int | None = None
+        self.log: MetricsLog | None = None
 
     def made(self, costs: Costs, samples: int) -> None:
         """A range was made."""

@@ -1,7 +1,6 @@
 """Settings that were found good are remembered for the next run of the same plan on the same machine.
 
-    $PENSTOCK_CACHE, or $XDG_CACHE_HOME/penstock, or ~/.cache/penstock
-    └─ settings/<fingerprint of plan and machine>.json        {"version": 1, "workers": 4, "prefetch": 3, …}
+    cache folder / settings / <fingerprint of plan and machine>.json     {"version": 1, "workers": 4, "prefetch": 3, …}
 
 Nothing depends on them: a file that is missing, broken or cannot be written is noted, and the flow measures again.
 """
@@ -21,6 +20,7 @@ import xxhash
 
 from penstock.codecs import kernel
 from penstock.flow.allocating import MOST_PREFETCH, MOST_WORKERS, Settings
+from penstock.flow.cache_folder import cache_folder
 from penstock.flow.cores import cores
 
 VERSION = 1
@@ -36,14 +36,6 @@ class Found:
     prefetch: int
     task_rows: int | None
     executor: str
-
-
-def cache_folder() -> Path:
-    """Where Penstock keeps what can be found out again."""
-    own = os.environ.get("PENSTOCK_CACHE")
-    if own:
-        return Path(own)
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "penstock"
 
 
 class Remembered:

@@ -117,8 +117,6 @@ class Tuner:
         self._limits = Limits(self.cores, rows, max(most_prefetch, 1), self._workers, self._prefetch)
         if not self.history:
             self._record("start", self.settings)
-        if self._trial is not None:  # the last epoch ended in the middle of it
-            self.settings, self._trial = self._trial.before, None
         self._window = _Window(self.settings.prefetch + 1)
 
     def delivered(
@@ -134,9 +132,20 @@ class Tuner:
 
     def ended(self, executor: Executor) -> None:
         """The epoch is over or was left; what was found out is remembered."""
-        settings = self.settings if self._trial is None else self._trial.before
+        if self._trial is not None:
+            self.settings, self._trial = self._trial.before, None
         if self._remembered is not None and len(self.history) > 1:
-            self._remembered.write(settings, executor.kind)
+            self._remembered.write(self.settings, executor.kind)
+
+    def report(self, metrics: Metrics) -> dict[str, Any]:
+        """The metrics, with the settings and how they came about."""
+        notes = [self._remembered.note if self._remembered else None, metrics.log.note if metrics.log else None]
+        return {
+            **metrics.as_dict(),
+            "settings": vars(self.settings) | {"reasons": dict(self.reasons)},
+            "history": list(self.history),
+            "notes": [note for note in notes if note is not None],
+        }
 
     # Trials
 
