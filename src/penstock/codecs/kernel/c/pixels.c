@@ -6,8 +6,6 @@
 #include <string.h>
 
 enum { CHANNELS = PENSTOCK_CHANNELS };
-/* As much of the next image is asked for early: after that, the machine sees the pattern by itself. */
-enum { EARLY_BYTES = 4096, LINE_BYTES = 64 };
 
 typedef struct {
     penstock_worker worker;
@@ -45,16 +43,6 @@ static void leave_outside(picker *self, const penstock_place *place)
     penstock_leave(&self->worker, PENSTOCK_FAILED,
                    "the image of %" PRId64 "×%" PRId64 " px at byte %" PRId64 " is not inside its buffer of %zu bytes",
                    place->width, place->height, place->offset, self->buffers[place->buffer].size);
-}
-
-static void ask_early(const picker *self, const penstock_place *place)
-{
-    const uint8_t *pixels = find(self, place);
-    if (pixels == NULL)
-        return;
-    int64_t bytes = place->width * place->height * CHANNELS;
-    for (int64_t at = 0; at < bytes && at < EARLY_BYTES; at += LINE_BYTES)
-        __builtin_prefetch(pixels + at);
 }
 
 static penstock_span span_of(int64_t start, int64_t length)
@@ -99,8 +87,6 @@ size_t penstock_pixels_range(const penstock_source *buffers, size_t buffer_count
     self.buffer_count = buffer_count;
     size_t failed = 0, sample_bytes = penstock_sample_bytes(target);
     for (size_t i = 0; i < count; i++) {
-        if (i + 1 < count)
-            ask_early(&self, &places[i + 1]);
         self.worker.failure = &failures[failed];
         if (attempt(&self, &places[i], &views[i], flips[i], (char *)out + i * sample_bytes))
             continue;

@@ -59,7 +59,10 @@ int penstock_plan_view(penstock_worker *worker, const penstock_view *view, const
 
 static const uint8_t *row_at(const penstock_rows *rows, int number)
 {
-    return rows->pixels + (size_t)number % rows->kept * rows->row_bytes;
+    size_t place = (size_t)number;
+    if (place >= rows->kept) /* a division costs more than a small row */
+        place %= rows->kept;
+    return rows->pixels + place * rows->row_bytes;
 }
 
 static void mix_rows(penstock_worker *worker, int16_t *mixed, const penstock_rows *rows, int position, size_t values)
@@ -95,26 +98,13 @@ static placement place(const penstock_worker *worker, unsigned flips)
     return where;
 }
 
-static void write_filled_row(const penstock_worker *worker, placement where, int position, void *sample)
+static void write_plain_rows(penstock_worker *worker, const penstock_rows *rows, placement where, void *sample)
 {
-    const penstock_target *target = worker->target;
-    int row = where.row + position * where.row_step, end = where.column + worker->columns.count;
-    if (where.column > 0)
-        penstock_write_fill(target, sample, row, 0, where.column);
-    if (end < target->width)
-        penstock_write_fill(target, sample, row, end, target->width - end);
-}
-
-static void write_plain_rows(penstock_worker *worker, const penstock_rows *rows, placement where, unsigned flips,
-                             void *sample)
-{
-    int reversed = (flips & PENSTOCK_FLIP_HORIZONTAL) != 0;
     for (int position = 0; position < worker->rows.count; position++) {
         if (rows->bring != NULL)
             rows->bring(worker, position + 1);
         penstock_write_pixels(worker->target, sample, where.row + position * where.row_step, where.column,
-                              row_at(rows, position), worker->columns.count, reversed);
-        write_filled_row(worker, where, position, sample);
+                              row_at(rows, position), worker->columns.count, worker->columns.reversed);
     }
 }
 
@@ -134,27 +124,19 @@ static void write_mixed_rows(penstock_worker *worker, const penstock_rows *rows,
         penstock_mix_columns(pixels, mixed, across);
         penstock_write_pixels(worker->target, sample, where.row + position * where.row_step, where.column, pixels,
                               across->count, 0);
-        write_filled_row(worker, where, position, sample);
     }
-}
-
-/* The rows of the sample that show nothing of the image. */
-static void write_rows_of_fill(const penstock_worker *worker, placement where, void *sample)
-{
-    int first = where.row_step > 0 ? where.row : where.row - worker->rows.count + 1;
-    for (int row = 0; row < worker->target->height; row++)
-        if (row < first || row >= first + worker->rows.count)
-            penstock_write_fill(worker->target, sample, row, 0, worker->target->width);
 }
 
 void penstock_write_view(penstock_worker *worker, const penstock_rows *rows, unsigned flips, void *sample)
 {
+    const penstock_target *target = worker->target;
     placement where = place(worker, flips);
     worker->columns.reversed = (flips & PENSTOCK_FLIP_HORIZONTAL) != 0;
+    /* All of it: that is less work than the edges of every row. */
+    if (worker->rows.count < target->height || worker->columns.count < target->width)
+        penstock_write_fill(target, sample);
     if (worker->rows.plain)
-        write_plain_rows(worker, rows, where, flips, sample);
+        write_plain_rows(worker, rows, where, sample);
     else
         write_mixed_rows(worker, rows, where, sample);
-    if (worker->rows.count < worker->target->height)
-        write_rows_of_fill(worker, where, sample);
 }

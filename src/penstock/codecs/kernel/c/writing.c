@@ -2,23 +2,44 @@
 
 #include <string.h>
 
+#if defined(__x86_64__) && defined(__GNUC__)
+#include <tmmintrin.h>
+#endif
+
 enum { CHANNELS = PENSTOCK_CHANNELS, LEVELS = PENSTOCK_LEVELS };
 
-/* Four bytes at a time: the fourth is written over by the next pixel, and neither read nor written for the last. */
-static void reverse_levels(uint8_t *restrict out, const uint8_t *restrict pixels, int count)
+#if defined(__x86_64__) && defined(__GNUC__)
+/* Five pixels at a time, with a byte more that is read of their neighbour and written over by the next ones. Returns
+ * how many pixels were written; those at both ends of the row are left to the caller. */
+__attribute__((target("ssse3"))) static int reverse_fives(uint8_t *restrict out, const uint8_t *restrict last,
+                                                          int count)
 {
-    const uint8_t *pixel = pixels + (ptrdiff_t)CHANNELS * (count - 1);
-    memcpy(out, pixel, CHANNELS);
-    for (int i = 1; i < count; i++) {
-        uint32_t bytes;
-        pixel -= CHANNELS;
-        out += CHANNELS;
-        memcpy(&bytes, pixel, sizeof bytes);
-        if (i < count - 1)
-            memcpy(out, &bytes, sizeof bytes);
-        else
-            memcpy(out, &bytes, CHANNELS);
+    const __m128i order = _mm_setr_epi8(13, 14, 15, 10, 11, 12, 7, 8, 9, 4, 5, 6, 1, 2, 3, 0);
+    int i = 0;
+    for (; i + 5 < count; i += 5) {
+        __m128i five = _mm_loadu_si128((const __m128i *)(last - CHANNELS * (i + 4) - 1));
+        _mm_storeu_si128((__m128i *)(out + CHANNELS * i), _mm_shuffle_epi8(five, order));
     }
+    return i;
+}
+
+static int reverse_most(uint8_t *out, const uint8_t *last, int count)
+{
+    return __builtin_cpu_supports("ssse3") ? reverse_fives(out, last, count) : 0;
+}
+#else
+static int reverse_most(uint8_t *out, const uint8_t *last, int count)
+{
+    (void)out, (void)last, (void)count;
+    return 0;
+}
+#endif
+
+static void reverse_levels(uint8_t *out, const uint8_t *pixels, int count)
+{
+    const uint8_t *last = pixels + (ptrdiff_t)CHANNELS * (count - 1);
+    for (int i = reverse_most(out, last, count); i < count; i++)
+        memcpy(out + CHANNELS * i, last - CHANNELS * i, CHANNELS);
 }
 
 static void write_levels(uint8_t *out, const uint8_t *pixels, int count, int reversed)
@@ -37,11 +58,10 @@ static void write_planes(float *out, ptrdiff_t plane, const uint8_t *pixels, int
     ptrdiff_t step = reversed ? -CHANNELS : CHANNELS;
     if (reversed)
         pixels += (ptrdiff_t)CHANNELS * (count - 1);
-    for (int i = 0; i < count; i++) {
-        const uint8_t *pixel = pixels + i * step;
-        red[i] = reds[pixel[0]];
-        green[i] = greens[pixel[1]];
-        blue[i] = blues[pixel[2]];
+    for (int i = 0; i < count; i++, pixels += step) {
+        red[i] = reds[pixels[0]];
+        green[i] = greens[pixels[1]];
+        blue[i] = blues[pixels[2]];
     }
 }
 
@@ -55,16 +75,16 @@ void penstock_write_pixels(const penstock_target *target, void *sample, int row,
         write_planes((float *)sample + at, plane, pixels, count, reversed, target->table);
 }
 
-void penstock_write_fill(const penstock_target *target, void *sample, int row, int column, int count)
+void penstock_write_fill(const penstock_target *target, void *sample)
 {
-    ptrdiff_t at = (ptrdiff_t)row * target->width + column, plane = (ptrdiff_t)target->width * target->height;
+    size_t plane = (size_t)target->width * (size_t)target->height;
     if (target->table == NULL) {
-        memset((uint8_t *)sample + at * CHANNELS, target->fill, (size_t)count * CHANNELS);
+        memset(sample, target->fill, plane * CHANNELS);
         return;
     }
     for (int channel = 0; channel < CHANNELS; channel++) {
-        float *out = (float *)sample + channel * plane + at, value = target->table[channel * LEVELS + target->fill];
-        for (int i = 0; i < count; i++)
+        float *out = (float *)sample + (size_t)channel * plane, value = target->table[channel * LEVELS + target->fill];
+        for (size_t i = 0; i < plane; i++)
             out[i] = value;
     }
 }

@@ -8,7 +8,7 @@
 void penstock_write_pixels(const penstock_target *target, void *sample, int row, int column, const uint8_t *pixels,
                            int count, int reversed);
 
-/* Write the fill from a column on. */
-void penstock_write_fill(const penstock_target *target, void *sample, int row, int column, int count);
+/* Write the fill everywhere. */
+void penstock_write_fill(const penstock_target *target, void *sample);
 
 #endif
