@@ -90,10 +90,13 @@ class Child:
         self._threads = threads
 
     def _serve_tasks(self) -> None:
-        while (work := self._work.get()) is not None:
-            arrays = self._slots.get(work.task.slot)
-            if work.run == self._run and arrays is not None:
-                self._answer(work, arrays)
+        try:
+            while (work := self._work.get()) is not None:
+                arrays = self._slots.get(work.task.slot)
+                if work.run == self._run and arrays is not None:
+                    self._answer(work, arrays)
+        except BaseException:  # noqa: BLE001 - whoever waits for an answer must see that none will come
+            give_up()
 
     def _answer(self, work: Work, arrays: Arrays) -> None:
         from penstock.flow import messages
@@ -145,6 +148,12 @@ def wrapped_answer(done: Done) -> Any:
         return wrapped(carried(refusal))
 
 
+def give_up() -> None:
+    """End this process after an error of our own; the training process reports it."""
+    traceback.print_exc()
+    os._exit(70)
+
+
 def main() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the training process gets it too, and ends its workers
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
@@ -158,8 +167,7 @@ def main() -> None:
     try:
         Child(connection).serve()
     except BaseException:  # noqa: BLE001 - threads of the user must not keep a broken worker alive
-        traceback.print_exc()
-        os._exit(70)
+        give_up()
     os._exit(0)  # nobody waits for what threads are still doing
 
 

@@ -219,10 +219,13 @@ class Children:
     # In the listening threads
 
     def _listen(self, process: WorkerProcess) -> None:
-        while (received := messages.receive(process.connection)) is not None:
-            self._heard(process, *received)
-            del received
-        self._ended(process, process.wait(ENDING_SECONDS))
+        try:
+            while (received := messages.receive(process.connection)) is not None:
+                self._heard(process, *received)
+                del received
+        finally:  # also when listening itself fails: whoever waits must not wait for ever
+            process.hang_up()
+            self._ended(process, process.wait(ENDING_SECONDS))
 
     def _heard(self, process: WorkerProcess, message: Any, descriptors: list[int]) -> None:
         with self._lock:

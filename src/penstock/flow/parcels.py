@@ -7,6 +7,8 @@ import pickle
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from penstock.flow.sharing import mapped, new_memory
 
 LARGE_BYTES = 64 << 10  # below, a copy through the socket is cheaper than memory of its own
@@ -39,10 +41,10 @@ def wrapped(value: Any, dump: Dump = pickle.dumps, purpose: str = "an answer") -
         return Parcel(body, ()), []
     descriptor = new_memory(sum(map(_aligned, sizes)), purpose)
     try:
-        memory = memoryview(mapped(descriptor, sum(map(_aligned, sizes))))
+        memory = np.frombuffer(mapped(descriptor, sum(map(_aligned, sizes))), np.uint8)
         start = 0
         for view in large:
-            memory[start : start + view.nbytes] = view
+            memory[start : start + view.nbytes] = np.frombuffer(view, np.uint8)
             start += _aligned(view.nbytes)
     except BaseException:
         os.close(descriptor)
@@ -54,7 +56,7 @@ def unwrapped(parcel: Parcel, descriptors: list[int], *, private: bool = False) 
     """The value of a parcel; its large arrays stay where they are. `private`: others have the same memory."""
     if not parcel.sizes:
         return pickle.loads(parcel.body)
-    memory = memoryview(mapped(descriptors[0], sum(map(_aligned, parcel.sizes)), private=private))
+    memory = np.frombuffer(mapped(descriptors[0], sum(map(_aligned, parcel.sizes)), private=private), np.uint8)
     views, start = [], 0
     for size in parcel.sizes:
         views.append(memory[start : start + size])

@@ -63,6 +63,10 @@ class WorkerProcess:
     def tell_to_end(self) -> None:
         """It ends itself at the end of the stream."""
         self.is_told_to_end = True
+        self.hang_up()
+
+    def hang_up(self) -> None:
+        """Nothing more is said or heard."""
         with contextlib.suppress(OSError):  # it is gone already
             self.connection.shutdown(socket.SHUT_RDWR)
 
@@ -82,10 +86,10 @@ class WorkerProcess:
     def obituary(self, program: Program, code: int, working_on: list[Task]) -> HopError:
         """What to say when it has died: how, and what it was doing."""
         name = signal_name(code)
-        how = f"ended by {name}" if name else f"gone with exit code {code}"
+        how = f"was ended by {name}" if name else f"ended with exit code {code}"
         remedy = SIGNALS.get(name, "") if name else EXITED
         doing = "; ".join(_described(program, task) for task in working_on) or "between two tasks"
-        return HopError("worker process", doing, f"process {self.identity} was {how}", remedy)
+        return HopError("worker process", doing, f"process {self.identity} {how}", remedy)
 
 
 def signal_name(code: int) -> str | None:
