@@ -24,6 +24,12 @@ void penstock_plan_axis(penstock_axis *axis, const penstock_span *span, int64_t 
     axis->end = axis->first + (axis->plain ? axis->count : 0);
 }
 
+static uint32_t pair_of(int share)
+{
+    uint32_t second = ((uint32_t)share + 1) >> 1;
+    return second << 16 | ((1u << PENSTOCK_COLUMN_BITS) - second);
+}
+
 /* The taps of a position do not depend on which part is shown. */
 static penstock_tap bilinear_tap(const penstock_span *span, double scale, int position)
 {
@@ -32,8 +38,8 @@ static penstock_tap bilinear_tap(const penstock_span *span, double scale, int po
     double below = floor(centre);
     int first = clipped((int)below, 0, available - 1);
     int inside = (int)below == first && first < available - 1;
-    int share = inside ? (int)((centre - below) * PENSTOCK_SHARE_SCALE + 0.5) : 0;
-    return (penstock_tap){first, inside ? 2 : 1, (int16_t)clipped(share, 0, INT16_MAX)};
+    int share = inside ? clipped((int)((centre - below) * PENSTOCK_SHARE_SCALE + 0.5), 0, INT16_MAX) : 0;
+    return (penstock_tap){first, inside ? 2 : 1, (int16_t)share, pair_of(share)};
 }
 
 static double triangle(double distance)
@@ -54,7 +60,7 @@ static penstock_tap reducing_tap(const penstock_span *span, double scale, int po
         total += triangle((first + tap + 0.5 - centre) / scale);
     for (int tap = 0; tap < taps; tap++)
         weights[tap] = (float)(triangle((first + tap + 0.5 - centre) / scale) / total);
-    return (penstock_tap){first, taps, 0};
+    return (penstock_tap){first, taps, 0, 0};
 }
 
 /* Both ends of what positions look at only ever move on, so the first and last position say what all of them do. */

@@ -7,7 +7,7 @@
 #endif
 
 /* Fixed point: a level has 64 parts between the two passes, so that only the last step rounds visibly. */
-enum { STEP_SCALE = 2 * PENSTOCK_MIXED_SCALE, COLUMN_BITS = 14, LEVEL_BITS = 6 };
+enum { STEP_SCALE = 2 * PENSTOCK_MIXED_SCALE, COLUMN_BITS = PENSTOCK_COLUMN_BITS, LEVEL_BITS = 6 };
 
 void penstock_mix_two_rows(int16_t *restrict mixed, const uint8_t *restrict upper, const uint8_t *restrict lower,
                            int16_t share, size_t values)
@@ -30,38 +30,50 @@ void penstock_finish_sums(int16_t *restrict mixed, const float *restrict sums, s
         mixed[i] = (int16_t)(sums[i] * PENSTOCK_MIXED_SCALE + 0.5f);
 }
 
-static int column_weight(int16_t share)
-{
-    return (share + 1) >> 1;
-}
-
 #ifdef __SSE2__
-static __m128i two_columns(const int16_t *left, int weight)
+static __m128i two_columns(const int16_t *mixed, const penstock_tap *tap)
 {
+    const int16_t *left = mixed + 3 * (size_t)tap->first;
     __m128i first = _mm_loadl_epi64((const __m128i *)left);
     __m128i second = _mm_loadl_epi64((const __m128i *)(left + 3));
-    __m128i weights = _mm_set1_epi32((int)((uint32_t)weight << 16 | (uint32_t)((1 << COLUMN_BITS) - weight)));
-    __m128i sums = _mm_madd_epi16(_mm_unpacklo_epi16(first, second), weights);
+    __m128i sums = _mm_madd_epi16(_mm_unpacklo_epi16(first, second), _mm_set1_epi32((int)tap->pair));
     return _mm_srai_epi32(_mm_add_epi32(sums, _mm_set1_epi32(1 << (COLUMN_BITS + LEVEL_BITS - 1))),
                           COLUMN_BITS + LEVEL_BITS);
 }
 
-static void mix_pixel(uint8_t *pixel, const int16_t *left, int weight)
+/* Four pixels at a time, as many as there are such; returns how many. */
+static int mix_fours(uint8_t *restrict pixels, const int16_t *restrict mixed, const penstock_tap *first_tap,
+                     ptrdiff_t step, int count)
 {
-    __m128i levels = two_columns(left, weight);
-    __m128i narrow = _mm_packs_epi32(levels, levels);
-    int32_t bytes = _mm_cvtsi128_si32(_mm_packus_epi16(narrow, narrow));
-    memcpy(pixel, &bytes, sizeof bytes); /* the fourth byte is written over by the next pixel */
+    int i = 0;
+    for (; i + 4 <= count; i += 4) {
+        const penstock_tap *tap = first_tap + i * step;
+        __m128i first = _mm_packs_epi32(two_columns(mixed, tap), two_columns(mixed, tap + step));
+        __m128i second = _mm_packs_epi32(two_columns(mixed, tap + 2 * step), two_columns(mixed, tap + 3 * step));
+        uint32_t four[4];
+        _mm_storeu_si128((__m128i *)four, _mm_packus_epi16(first, second));
+        for (int j = 0; j < 4; j++) /* the fourth byte is written over by the next pixel */
+            memcpy(pixels + 3 * (i + j), &four[j], sizeof four[j]);
+    }
+    return i;
 }
 #else
-static void mix_pixel(uint8_t *pixel, const int16_t *left, int weight)
+static int mix_fours(uint8_t *pixels, const int16_t *mixed, const penstock_tap *first_tap, ptrdiff_t step, int count)
 {
+    (void)pixels, (void)mixed, (void)first_tap, (void)step, (void)count;
+    return 0;
+}
+#endif
+
+static void mix_pixel(uint8_t *pixel, const int16_t *mixed, const penstock_tap *tap)
+{
+    const int16_t *left = mixed + 3 * (size_t)tap->first;
+    int first = (int)(tap->pair & 0xFFFF), second = (int)(tap->pair >> 16);
     for (int channel = 0; channel < 3; channel++) {
-        int32_t sum = left[channel] * ((1 << COLUMN_BITS) - weight) + left[channel + 3] * weight;
+        int32_t sum = left[channel] * first + left[channel + 3] * second;
         pixel[channel] = (uint8_t)((sum + (1 << (COLUMN_BITS + LEVEL_BITS - 1))) >> (COLUMN_BITS + LEVEL_BITS));
     }
 }
-#endif
 
 static uint8_t rounded(float sum)
 {
@@ -84,10 +96,10 @@ static void reduce_pixel(uint8_t *pixel, const int16_t *left, const float *weigh
 
 static void mix_pixels(uint8_t *restrict pixels, const int16_t *restrict mixed, const penstock_axis *axis)
 {
-    const penstock_tap *tap = axis->reversed ? axis->taps + axis->count - 1 : axis->taps;
+    const penstock_tap *first = axis->reversed ? axis->taps + axis->count - 1 : axis->taps;
     ptrdiff_t step = axis->reversed ? -1 : 1;
-    for (int i = 0; i < axis->count; i++, tap += step, pixels += 3)
-        mix_pixel(pixels, mixed + 3 * (size_t)tap->first, column_weight(tap->share));
+    for (int i = mix_fours(pixels, mixed, first, step, axis->count); i < axis->count; i++)
+        mix_pixel(pixels + 3 * i, mixed, first + i * step);
 }
 
 static void reduce_pixels(uint8_t *restrict pixels, const int16_t *restrict mixed, const penstock_axis *axis)

@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { PENSTOCK_MIXED_SCALE = 64, PENSTOCK_SHARE_SCALE = 32768 };
+enum { PENSTOCK_MIXED_SCALE = 64, PENSTOCK_SHARE_SCALE = 32768, PENSTOCK_COLUMN_BITS = 14 };
 /* Mixed rows are read four values at a time, and pixels written four bytes: both need more room than they fill. */
 enum { PENSTOCK_MIXED_PADDING = 8, PENSTOCK_PIXEL_PADDING = 1 };
 
@@ -31,6 +31,7 @@ typedef struct {
     int32_t first;  /* the first input position, counted from the first that the axis looks at */
     int32_t taps;   /* how many from there */
     int16_t share;  /* bilinear: what the second tap has of PENSTOCK_SHARE_SCALE */
+    uint32_t pair;  /* the same for columns: what both taps have of 2^PENSTOCK_COLUMN_BITS, the second one above */
 } penstock_tap;
 
 /* The output positions of one axis: `lead` of fill, then `count` of the image, then fill again. */
