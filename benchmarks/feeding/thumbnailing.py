@@ -5,17 +5,20 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from numpy.lib.stride_tricks import as_strided
 
 SIDE, PADDING, CLASSES = 32, 4, 10
 
 
 def batch_of(pixels: Any, indices: Any, rng: Any) -> Any:
-    """Rows and columns of each image as two index arrays: a flip is a column array that runs backwards."""
-    count = len(indices)
+    """Every crop of every image as one strided view, of which each image takes one; then half of them flipped."""
+    count, places = len(indices), 2 * PADDING + 1
     padded = np.zeros((count, SIDE + 2 * PADDING, SIDE + 2 * PADDING, 3), np.uint8)
     padded[:, PADDING:-PADDING, PADDING:-PADDING] = pixels[indices]
-    corners = rng.integers(0, 2 * PADDING + 1, (2, count, 1))
-    along = np.arange(SIDE)
-    columns = np.where(rng.random((count, 1)) < 0.5, along[::-1], along) + corners[1]
-    rows = along + corners[0]
-    return padded[np.arange(count)[:, None, None], rows[:, :, None], columns[:, None, :]]
+    y, x = rng.integers(0, places, (2, count))
+    image, row, column, level = padded.strides
+    crops = as_strided(padded, (count, places, places, SIDE, 3 * SIDE), (image, row, column, row, level))
+    chosen = crops[np.arange(count), y, x].reshape(count, SIDE, SIDE, 3)
+    flipped = np.flatnonzero(rng.random(count) < 0.5)
+    chosen[flipped] = chosen[flipped, :, ::-1]
+    return chosen
