@@ -27,6 +27,7 @@ _HOMES = {
     "concat": "penstock.samples",
     "augment": "penstock.augment",
     "Flow": "penstock.flow.flow",
+    "from_generator": "penstock.flow.streams",
     "mix": "penstock.flow.flow",
     "Pack": "penstock.packing.reader",
     "PackOptions": "penstock.packing.options",
@@ -54,6 +55,7 @@ if TYPE_CHECKING:
     from penstock.errors import RecipeError as RecipeError
     from penstock.flow.flow import Flow as Flow
     from penstock.flow.flow import mix as mix
+    from penstock.flow.streams import from_generator as from_generator
     from penstock.packing.options import PackOptions as PackOptions
     from penstock.packing.reader import Pack as Pack
     from penstock.packing.reader import open as open

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import itertools
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from penstock.flow.dealing import Deal
 from penstock.flow.steps import Repeat, Skip, Step, Take
@@ -17,6 +18,30 @@ class Dealt(NamedTuple):
     number: int
     start: int
     stop: int
+
+
+class Schedule(Protocol):
+    """Which batches come next: of a source known beforehand, of a stream as it is read."""
+
+    @property
+    def deal(self) -> Deal: ...
+    @property
+    def count(self) -> int | None:
+        """How many an epoch delivers; None without end, or where nobody knows."""
+        ...
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether the next batch can be handed out without waiting."""
+        ...
+
+    def numbers(self, first: int) -> Iterator[int]:
+        """The numbers of the batches from `first` on."""
+        ...
+
+    def at(self, epoch: int, number: int) -> Dealt:
+        """What a number stands for."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -34,6 +59,13 @@ class Batches:
     @property
     def is_endless(self) -> bool:
         return self.count is None
+
+    @property
+    def is_ready(self) -> bool:
+        return True
+
+    def numbers(self, first: int) -> Iterator[int]:
+        return itertools.count(first) if self.count is None else iter(range(first, self.count))
 
     def at(self, epoch: int, number: int) -> Dealt:
         """Batch `number` of an epoch."""

@@ -21,7 +21,7 @@ from penstock.flow.making import Leaf
 from penstock.flow.planning import Planned
 from penstock.flow.program import MOST_ATTEMPTS, Program
 from penstock.flow.steps import Augment, Batch
-from penstock.samples import RESERVED, Source
+from penstock.samples import RESERVED, Sample, Source
 
 FastDecode = bool | str  # "auto": reduced scale only where an image is at least twice too large
 
@@ -125,6 +125,12 @@ def _tried_layout(planned: Planned, leaves: tuple[Leaf, ...], substitutes: bool)
             continue
         return layout_of_sample({name: value for name, value in sample.items() if name not in RESERVED})
     return Layout({})
+
+
+def layout_like(sample: Sample, source: Source, batch: Batch) -> Layout:
+    """The layout of batches of samples like this one."""
+    fields = {name: value for name, value in sample.items() if name not in RESERVED}
+    return _checked(layout_of_sample(fields), source, batch, is_tried=True)
 
 
 def _checked(layout: Layout, source: Source, batch: Batch, is_tried: bool = False) -> Layout:

@@ -17,7 +17,7 @@ from typing import Any
 
 from penstock.errors import RecipeError
 from penstock.flow.allocating import MOST_PREFETCH, Settings
-from penstock.flow.batches import Batches, Dealt
+from penstock.flow.batches import Dealt, Schedule
 from penstock.flow.budget import Allowance
 from penstock.flow.collating import collated
 from penstock.flow.hops import HopCost
@@ -63,7 +63,7 @@ class Engine:
     def __init__(
         self,
         program: Program,
-        batches: Batches,
+        batches: Schedule,
         executor: Executor,
         allowance: Allowance,
         tuner: Tuner,
@@ -83,8 +83,7 @@ class Engine:
 
     def run(self, epoch: int, first: int) -> Generator[Delivery, None, None]:
         """The batches of an epoch in order, from number `first`."""
-        count = self._batches.count
-        numbers = iter(range(first, count)) if count is not None else _endless(first)
+        numbers = self._batches.numbers(first)
         self._epoch = epoch
         self._tuner.started(self._rows_to_share(), self._most_prefetch())
         try:
@@ -104,15 +103,21 @@ class Engine:
         """Hand out tasks for as many batches as the settings allow."""
         settings = self._tuner.settings
         while len(self._window) < settings.prefetch + 1:
+            if self._window and not self._batches.is_ready:
+                return
             taken = self._ring.take()
             if taken is None:
                 if not self._window:
                     raise RecipeError(self._no_room())
                 return
             slot, arrays = taken
-            number = next(numbers, None)
+            number = None
+            try:
+                number = next(numbers, None)
+            finally:
+                if number is None:  # at the end, or a stream failed
+                    self._ring.handed_over()
             if number is None:
-                self._ring.handed_over()
                 return
             self._hand_out(self._batches.at(epoch, number), slot.number, arrays, settings)
             self._lookahead.reached(epoch, number)
@@ -231,9 +236,3 @@ class Engine:
             f"one batch takes {self._ring.bytes / 2**20:,.1f} MB, and the memory budget has no room for it. Use "
             'smaller batches, end other flows of this process, or give this one more: Flow(…, memory="4 GB").'
         )
-
-
-def _endless(first: int) -> Iterator[int]:
-    while True:
-        yield first
-        first += 1

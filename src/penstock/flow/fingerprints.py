@@ -32,6 +32,8 @@ def described_plan(plan: Plan) -> Any:
     if plan.mixture is not None:
         members = [described_plan(member) for member in plan.mixture.plans]
         return ["mix", members, plan.mixture.weights, plan.mixture.until, plan.seed, steps]
+    if plan.stream is not None:
+        return ["stream", plan.stream.fingerprint(), plan.seed, steps]
     assert plan.source is not None
     return [described_source(plan.source), plan.seed, steps]
 

@@ -18,6 +18,8 @@ from penstock.flow.metrics_text import metrics_text
 from penstock.flow.plans import Executor, FlowOptions, Mixture, OnBadSample, Plan
 from penstock.flow.running import Running
 from penstock.flow.state import checked_state
+from penstock.flow.stream_running import StreamRunning, check_on_stream
+from penstock.flow.streams import Stream
 from penstock.samples import Sample, Source, checked_index
 
 Batch = dict[str, Any]
@@ -34,7 +36,7 @@ class Flow:
 
     def __init__(
         self,
-        source: Source,
+        source: Source | Stream,
         seed: int = 0,
         *,
         workers: int | str = "auto",
@@ -44,16 +46,20 @@ class Flow:
         max_bad: int | float | None = None,
         fast_decode: bool | Literal["auto"] = "auto",
     ) -> None:
-        if not isinstance(source, Source):
+        if not isinstance(source, (Source, Stream)):
             raise RecipeError(
                 f"Flow takes a Source (schema, len, read, decode), not {type(source).__name__}. Use penstock.open for "
                 "a pack, penstock.from_generator for an iterable."
             )
-        self._plan = Plan(source, None, _seed(seed), ())
+        self._plan = (
+            Plan(source, None, _seed(seed), ())
+            if isinstance(source, Source)
+            else Plan(None, None, _seed(seed), (), source)
+        )
         self._options = FlowOptions(
             steps.number_or_auto("workers", workers), executor, bytes_of(memory), on_bad_sample, max_bad, fast_decode
         )
-        self._running = Running(self._plan, self._options)
+        self._running = running_of(self._plan, self._options)
 
     # The plan
 
@@ -142,6 +148,8 @@ class Flow:
         from penstock.flow.building import check_next
 
         check_next(self._plan.steps, step)
+        if self._plan.stream is not None:
+            check_on_stream(self._plan.steps, step)
         return _flow(replace(self._plan, steps=(*self._plan.steps, step)), self._options)
 
     # The batches
@@ -202,8 +210,12 @@ class Flow:
 def _flow(plan: Plan, options: FlowOptions) -> Flow:
     flow = Flow.__new__(Flow)
     flow._plan, flow._options = plan, options
-    flow._running = Running(plan, options)
+    flow._running = running_of(plan, options)
     return flow
+
+
+def running_of(plan: Plan, options: FlowOptions) -> Running:
+    return Running(plan, options) if plan.stream is None else StreamRunning(plan, options)
 
 
 def mix(
@@ -217,6 +229,8 @@ def mix(
     for number, flow in enumerate(flows):
         if flow._plan.batch is not None:
             raise RecipeError(f"mix: flow {number} is batched already. Mix samples, then call batch once.")
+        if flow._plan.stream is not None:
+            raise RecipeError(f"mix: flow {number} is a stream. Mix in the generator, or pack its samples first.")
     shares = tuple(float(weight) for weight in weights) if weights is not None else (1.0,) * len(flows)
     mixture = Mixture(tuple(flow._plan for flow in flows), shares, until)
     return _flow(Plan(None, mixture, _seed(seed), ()), flows[0]._options)

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from penstock.flow.batches import Batches
+from penstock.flow.batches import Schedule
 from penstock.flow.budget import free_bytes
 from penstock.flow.fusing import located
 from penstock.flow.program import Program
@@ -21,7 +21,7 @@ SHARE_OF_MEMORY = 0.8  # a pack above this share of free memory gives its pages 
 class Lookahead:
     """Asks for the bytes of batches before workers need them; does nothing where all is in memory already."""
 
-    def __init__(self, program: Program, batches: Batches, most_bytes: int) -> None:
+    def __init__(self, program: Program, batches: Schedule, most_bytes: int) -> None:
         self._program, self._batches = program, batches
         self._most = min(most_bytes, MOST_AHEAD)
         self._next = 0

@@ -7,6 +7,7 @@ from typing import Literal, get_args
 
 from penstock.errors import RecipeError, one_of
 from penstock.flow.steps import Batch, Step, Until
+from penstock.flow.streams import Stream
 from penstock.samples import Source
 
 Executor = Literal["auto", "thread", "subprocess", "process"]
@@ -52,6 +53,7 @@ class Plan:
     mixture: Mixture | None
     seed: int
     steps: tuple[Step, ...]
+    stream: Stream | None = None  # in the place of a source
 
     @property
     def batch(self) -> Batch | None:

@@ -12,7 +12,7 @@ import numpy as np
 
 from penstock.codecs import kernel
 from penstock.errors import DataError, Problem, RecipeError
-from penstock.flow.batches import Batches
+from penstock.flow.batches import Batches, Schedule
 from penstock.flow.budget import Allowance, process_budget
 from penstock.flow.caching import prepare
 from penstock.flow.chains import Chain, Link
@@ -28,6 +28,7 @@ from penstock.flow.program import BadSample, Program
 from penstock.flow.remembering import Remembered
 from penstock.flow.state import VERSION, State, check_same
 from penstock.flow.steps import Batch, Map, Prefetch, Shard, numbered
+from penstock.flow.tasks import Executor
 from penstock.flow.tuning import Tuner
 from penstock.samples import Sample
 
@@ -71,7 +72,7 @@ class Running:
                 self.planned,
                 seed=self._plan.seed,
                 batch=batch,
-                batch_chain=_batch_chain(self._plan),
+                batch_chain=batch_chain_of(self._plan),
                 substitutes=self._options.on_bad_sample == "substitute",
                 fast_decode=self._options.fast_decode,
             )
@@ -88,6 +89,10 @@ class Running:
         )
         after = self._plan.steps[self._plan.steps.index(batch) + 1 :]
         return Batches(deal, after)
+
+    @property
+    def is_endless(self) -> bool:
+        return self.batches.is_endless
 
     def count(self) -> int:
         count = self.batches.count
@@ -119,7 +124,7 @@ class Running:
             self.epoch_number, self.batch_number, self.bad_in_epoch = number, 0, 0
         elif self._has_begun:
             self.epoch_number, self.batch_number, self.bad_in_epoch = self.epoch_number + 1, 0, 0
-        if self.epoch_number and self.batches.is_endless:
+        if self.epoch_number and self.is_endless:
             raise RecipeError("a flow without end has one epoch, number 0.")
         self._has_begun = True
         return self._run(self.epoch_number, self.batch_number)
@@ -128,24 +133,30 @@ class Running:
         program, batches = self.program, self.batches
         for leaf in program.leaves:
             prepare(leaf.source)
-        allowance = Allowance(process_budget(), self._options.memory)
         self.tuner.recall()
         with self.workers.lent(program, self.tuner.settings.workers) as executor:
-            engine = Engine(program, batches, executor, allowance, self.tuner, self.metrics)
-            with closing(engine.run(epoch, first)) as deliveries:
-                for number, delivery in enumerate(deliveries, start=first):
-                    self._note_bad(delivery.bad)
-                    self.epoch_number, self.batch_number = epoch, number + 1
-                    batch = delivery.batch
-                    del delivery
-                    if number + 1 == batches.count:
-                        self._finish(epoch)
-                    yield batch
-                    del batch
+            yield from self._delivered(program, batches, executor, epoch, first)
+
+    def _delivered(
+        self, program: Program, batches: Schedule, executor: Executor, epoch: int, first: int
+    ) -> Iterator[dict[str, Any]]:
+        """Run the engine, and keep track of the place."""
+        allowance = Allowance(process_budget(), self._options.memory)
+        engine = Engine(program, batches, executor, allowance, self.tuner, self.metrics)
+        with closing(engine.run(epoch, first)) as deliveries:
+            for number, delivery in enumerate(deliveries, start=first):
+                self._note_bad(delivery.bad)
+                self.epoch_number, self.batch_number = epoch, number + 1
+                batch = delivery.batch
+                del delivery
+                if number + 1 == batches.count:
+                    self._finish(epoch)
+                yield batch
+                del batch
 
     def _finish(self, epoch: int) -> None:
         """The last batch is out: what comes next is the next epoch."""
-        if self.batches.is_endless:
+        if self.is_endless:
             return
         self.epoch_number, self.batch_number, self.bad_in_epoch = epoch + 1, 0, 0
         self._has_begun = False
@@ -195,7 +206,7 @@ class Running:
         self.workers.close()
 
 
-def _batch_chain(plan: Plan) -> Chain:
+def batch_chain_of(plan: Plan) -> Chain:
     """The functions on whole batches."""
     after = False
     links = []
