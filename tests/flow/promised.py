@@ -46,6 +46,9 @@ class Photos(Pictures):
             return super().read(index) if index in self.broken else ps.Raw(index, _png(index))
         return ps.Raw(index, _jpeg(index))
 
+    def fingerprint(self) -> str:
+        return f"{self.count} photos, {self.codec}, without {self.broken}"
+
     def shard_numbers(self, indices: Any) -> Any:
         return np.asarray(indices) // 7
 
@@ -55,6 +58,13 @@ class Squares(Pictures):
 
     def __init__(self, count: int = 20) -> None:
         super().__init__(count, "png", group_size=3)
+
+
+class Kinds(EveryKind):
+    """A field of every kind, in a source that a cache on disk knows again."""
+
+    def fingerprint(self) -> str:
+        return f"{self.count} samples of every kind"
 
 
 def noised(image: Any, rng: np.random.Generator) -> Any:
@@ -109,6 +119,7 @@ class Case:
     world_size: int = 1
     executor: str = "thread"
     workers: int | str = "auto"
+    memory: str = "auto"
     prefetch: int | str = "auto"
 
     def run_as(self, **how: Any) -> Case:
@@ -134,7 +145,7 @@ def flow_of(case: Case, packs: Packs, rank: int = 0) -> ps.Flow:
         flow = getattr(flow, name)(number)
     if case.on_batches:
         flow = flow.map(scaled, batched=True)
-    if case.prefetch != "auto":
+    if case.prefetch != "auto" and case.mixed != "no":
         flow = flow.prefetch(case.prefetch)
     return flow.shard(rank, case.world_size) if case.world_size > 1 else flow
 
@@ -155,11 +166,14 @@ def _start(case: Case, packs: Packs) -> ps.Flow:
     how = {
         "workers": case.workers,
         "executor": case.executor,
+        "memory": case.memory,
         "fast_decode": False,
         "on_bad_sample": "raise" if case.bad == "none" else "substitute",
     }
     source = _source(case, packs)
     flow = ps.Flow(source, case.seed, **how)
+    if case.prefetch != "auto" and case.mixed == "no":
+        flow = flow.prefetch(case.prefetch)
     if "clips" in case.kind:
         label = "middle" if case.kind == "clips" else "all"
         return flow.clips(frames=3, stride=2, label=label, edge="repeat" if case.kind == "clips" else "drop")
@@ -181,7 +195,7 @@ def _source(case: Case, packs: Packs) -> Any:
             return packs.frames
         case "subset of clips":
             return ps.Subset(packs.raw_frames, np.arange(1, 13))
-    return EveryKind(17)
+    return Kinds(17)
 
 
 def _ordered(flow: ps.Flow, case: Case) -> ps.Flow:

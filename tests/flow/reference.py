@@ -99,6 +99,12 @@ def part_of(plan: Plan, first_member: int = 0) -> Part:
     return part
 
 
+def _numbered(plan: Plan) -> list[tuple[int, Any]]:
+    """The steps with their numbers; those that only say how to run are left out, and change no number."""
+    counted = [step for step in plan.steps if not isinstance(step, (steps.Cache, steps.Shard, steps.Prefetch))]
+    return list(enumerate(counted))
+
+
 def _start(plan: Plan, first_member: int) -> Part:
     if plan.mixture is None:
         return Part(_everything(len(plan.source), first_member), [plan.source], [[]])
@@ -138,8 +144,6 @@ def _add(part: Part, step: Any, seed: int, number: int, first_member: int) -> No
             part.is_endless = part.is_endless or times is None
         case steps.Map() | steps.Augment():
             part.chains = [[*chain, (step, seed, number)] for chain in part.chains]
-        case steps.Cache() | steps.Shard() | steps.Prefetch():
-            pass  # they say how to run
 
 
 def _everything(length: int, member: int) -> Order:

@@ -9,7 +9,7 @@ from itertools import islice
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from tests.flow import reference
 from tests.flow.promised import CHAINS, KINDS, Case, Packs, flow_of
@@ -18,8 +18,10 @@ from tests.flow.promised import CHAINS, KINDS, Case, Packs, flow_of
 MORE = int(os.environ.get("PENSTOCK_EXAMPLES", "0"))
 
 
-def sweep(examples: int) -> Any:
+def sweep(examples: int, *, shrinks: bool = True) -> Any:
+    """Settings of a sweep; where every try starts processes, a failure is told as it was found."""
     return settings(
+        phases=[Phase.explicit, Phase.generate, *([Phase.shrink] if shrinks else [])],
         max_examples=examples * max(MORE, 1),
         derandomize=not MORE,
         deadline=None,
@@ -64,6 +66,7 @@ def cases(draw: st.DrawFn) -> Case:
             st.sampled_from(["none", "none", "function", "source"] if kind == "png" else ["none", "none", "function"])
         ),
         mixed=draw(st.sampled_from(["no", "no", "first", "all"])) if is_image else "no",
+        cache=draw(st.sampled_from(["no", "no", "memory", "folder"])),
         batch_size=draw(st.integers(world_size, 9)),
         drop_last=draw(st.booleans()),
         on_batches=draw(st.integers(0, 4)) == 4,
@@ -71,6 +74,7 @@ def cases(draw: st.DrawFn) -> Case:
         epoch=draw(st.integers(0, 3)),
         world_size=world_size,
         workers=draw(st.sampled_from(["auto", 0, 1, 2, 3, 4])),
+        memory=draw(st.sampled_from(["auto", "300 KB"])),
         prefetch=draw(st.sampled_from(["auto", 1, 2, 5])),
     )
 
@@ -80,6 +84,7 @@ def ways(draw: st.DrawFn) -> dict[str, Any]:
     """Another way to run the same plan."""
     return {
         "workers": draw(st.sampled_from(["auto", 0, 1, 2, 4])),
+        "memory": draw(st.sampled_from(["auto", "300 KB"])),
         "prefetch": draw(st.sampled_from(["auto", 1, 3])),
         "world_size": draw(st.integers(1, 4)),
     }
@@ -182,6 +187,23 @@ def another(case: Case, way: dict[str, Any]) -> Case:
 
 
 @given(case=cases(), way=ways())
-@sweep(150)
+@sweep(120)
 def test_every_plan_keeps_its_promises_in_threads(case: Case, way: dict[str, Any], packs: Packs) -> None:
     check(case, another(case, way), packs)
+
+
+@given(case=cases(), way=ways())
+@sweep(6, shrinks=False)
+@pytest.mark.parametrize("executor", ["subprocess", "process"])
+def test_every_plan_keeps_its_promises_in_processes(
+    executor: str, case: Case, way: dict[str, Any], packs: Packs
+) -> None:
+    """What threads begin processes go on with, and the other way round; few ranks, because each starts its own."""
+    small = {"world_size": min(case.world_size, 2), "workers": case.workers or 1}
+    in_processes = case.run_as(executor=executor, **small)
+    ran = ran_epoch(in_processes, packs)
+    check_once(in_processes, packs, ran)
+    check_same_bits(in_processes, packs, ran)
+    check_resumed(another(in_processes, way), packs, ran.states)
+    in_threads = case.run_as(executor="thread", **small)
+    check_resumed(in_processes.run_as(workers=1), packs, ran_epoch(in_threads, packs).states)
