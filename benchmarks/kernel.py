@@ -1,6 +1,8 @@
-"""The JPEG kernel against the same C functions without Python, and against the usual libraries.
+"""The kernel against the same C functions without Python, and against the usual libraries; two threads each.
 
-python -m benchmarks.kernel                 random-resized-crop 224, flip, batches of 64, two threads
+python -m benchmarks.kernel                 JPEG   random-resized-crop 224, flip, batches of 64
+                                            256    the same from raw pixels with a shortest side of 256 px
+                                            small  raw 32×32 px, crop with a padding of 4 px, flip, batches of 512
 python -m benchmarks.kernel --json out.json
 """
 
@@ -13,7 +15,7 @@ import tempfile
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -24,61 +26,31 @@ import simplejpeg
 from numpy.typing import NDArray
 from PIL import Image
 
-from benchmarks.bare_loop import THREADS, BareLoop, Orders
-from benchmarks.pictures import write_jpegs
+from benchmarks.kernel_jobs import THREADS, BareLoop, Jobs, jpeg_jobs, packed_images, raw_jobs, small_jobs
 from benchmarks.rounds import Result, save, seconds
 from penstock.codecs import kernel
-from penstock.codecs.headers import read_header
 
-IMAGES, ROUNDS, BATCH, SIDE = 1024, 5, 64, 224
+IMAGES, PACKED_IMAGES, SMALL_IMAGES, ROUNDS, BATCH, SMALL_BATCH, SIDE = 1024, 512, 60_000, 5, 64, 512, 224
+PADDING = 4
 IMAGENET = {"mean": (123.675, 116.28, 103.53), "std": (58.395, 57.12, 57.375)}
-UINT8 = kernel.Target(SIDE, SIDE)
-NORMALISED = kernel.Target(SIDE, SIDE, "chw-float32", **IMAGENET)
 
-Make = Callable[["Jobs", slice], NDArray[Any]]
-
-
-@dataclass(frozen=True)
-class Jobs:
-    """Encoded images, and for each the crop and flip that every contestant uses."""
-
-    sources: list[bytes]
-    crops: NDArray[np.int32]
-    flips: NDArray[np.uint8]
-
-    def batches(self) -> list[slice]:
-        return [slice(start, start + BATCH) for start in range(0, len(self.sources), BATCH)]
+Make = Callable[[Jobs, slice], NDArray[Any]]
+Runs = dict[str, Callable[[], float]]
 
 
-def random_resized_crop(width: int, height: int, rng: np.random.Generator) -> tuple[int, int, int, int]:
-    """8 to 100 % of the area at a ratio of 3:4 to 4:3, as everybody trains with."""
-    for _ in range(10):
-        area = width * height * rng.uniform(0.08, 1.0)
-        ratio = np.exp(rng.uniform(np.log(3 / 4), np.log(4 / 3)))
-        w, h = round(np.sqrt(area * ratio)), round(np.sqrt(area / ratio))
-        if 0 < w <= width and 0 < h <= height:
-            return int(rng.integers(width - w + 1)), int(rng.integers(height - h + 1)), w, h
-    return 0, 0, width, height
-
-
-def make_jobs(home: Path) -> Jobs:
-    write_jpegs(home, IMAGES, quality=95)
-    rng = np.random.default_rng(7)
-    sources = [path.read_bytes() for path in sorted(home.rglob("*.jpg"))]
-    headers = [read_header(data) for data in sources]
-    crops = [random_resized_crop(header.width, header.height, rng) for header in headers]
-    return Jobs(sources, np.array(crops, np.int32), rng.integers(0, 2, len(sources)).astype(np.uint8))
-
-
-def with_kernel(target: kernel.Target) -> Make:
+def with_kernel(*, normalise: bool = False) -> Make:
     slots = threading.local()  # memory of batches goes round, as in a flow
 
     def make(jobs: Jobs, part: slice) -> NDArray[Any]:
-        sources = jobs.sources[part]
+        target = replace(jobs.target, layout="chw-float32", **IMAGENET) if normalise else jobs.target
+        crops, flips = jobs.crops[part], jobs.flips[part]
         if not hasattr(slots, "out"):
-            slots.out = np.empty((BATCH, *target.shape), target.dtype)
-        out = slots.out[: len(sources)]
-        failures = kernel.decode_range(sources, jobs.crops[part], jobs.flips[part], out, target, reduced="never")
+            slots.out = np.empty((jobs.batch, *target.shape), target.dtype)
+        out = slots.out[: len(flips)]
+        if jobs.is_raw:
+            failures = kernel.pixels_range(jobs.sources, jobs.places[part], crops, flips, out, target)
+        else:
+            failures = kernel.decode_range(jobs.sources[part], crops, flips, out, target, reduced="never")
         assert not failures
         return out
 
@@ -89,9 +61,9 @@ def sample_by_sample(one: Callable[[bytes, list[int]], NDArray[np.uint8]], *, no
     """A batch with a library that knows single images."""
 
     def make(jobs: Jobs, part: slice) -> NDArray[Any]:
-        sources = jobs.sources[part]
-        out = np.empty((len(sources), SIDE, SIDE, 3), np.uint8)
-        for row, data, crop, flip in zip(out, sources, jobs.crops[part].tolist(), jobs.flips[part], strict=True):
+        crops, flips = jobs.crops[part, :4].tolist(), jobs.flips[part]
+        out = np.empty((len(flips), SIDE, SIDE, 3), np.uint8)
+        for row, data, crop, flip in zip(out, _images(jobs, part), crops, flips, strict=True):
             pixels = one(data, crop)
             row[:] = pixels[:, ::-1] if flip else pixels
         if not normalise:
@@ -102,16 +74,24 @@ def sample_by_sample(one: Callable[[bytes, list[int]], NDArray[np.uint8]], *, no
     return make
 
 
+def _images(jobs: Jobs, part: slice) -> list[Any]:
+    if not jobs.is_raw:
+        return jobs.sources[part]
+    whole, places = np.frombuffer(jobs.sources[0], np.uint8), jobs.places[part].tolist()
+    return [whole[at : at + width * height * 3].reshape(height, width, 3) for _, at, width, height in places]
+
+
 def with_simplejpeg(data: bytes, crop: list[int]) -> NDArray[np.uint8]:
-    x, y, width, height = crop
-    pixels = simplejpeg.decode_jpeg(data, "RGB")[y : y + height, x : x + width]
-    return cv2.resize(pixels, (SIDE, SIDE), interpolation=cv2.INTER_LINEAR)
+    return resized_pixels(simplejpeg.decode_jpeg(data, "RGB"), crop)
 
 
 def with_opencv(data: bytes, crop: list[int]) -> NDArray[np.uint8]:
+    return resized_pixels(cv2.imdecode(np.frombuffer(data, np.uint8), cv2.IMREAD_COLOR_RGB), crop)
+
+
+def resized_pixels(pixels: Any, crop: list[int]) -> NDArray[np.uint8]:
     x, y, width, height = crop
-    pixels = cv2.imdecode(np.frombuffer(data, np.uint8), cv2.IMREAD_COLOR_RGB)[y : y + height, x : x + width]
-    return cv2.resize(pixels, (SIDE, SIDE), interpolation=cv2.INTER_LINEAR)
+    return cv2.resize(pixels[y : y + height, x : x + width], (SIDE, SIDE), interpolation=cv2.INTER_LINEAR)
 
 
 def with_pillow(data: bytes, crop: list[int]) -> NDArray[np.uint8]:
@@ -120,10 +100,20 @@ def with_pillow(data: bytes, crop: list[int]) -> NDArray[np.uint8]:
     return np.asarray(image.resize((SIDE, SIDE), Image.Resampling.BILINEAR))
 
 
-def orders(jobs: Jobs) -> Orders:
-    """The same samples for the program without Python."""
-    count = len(jobs.sources)
-    return Orders(jobs.sources, np.zeros((count, 2)), np.arange(count), jobs.crops, jobs.flips, SIDE, BATCH)
+def numpy_gather(jobs: Jobs) -> Make:
+    """Small images with numpy alone: all images padded once, then windows of them gathered for a whole batch."""
+    images = np.frombuffer(jobs.sources[0], np.uint8).reshape(-1, 32, 32, 3)
+    padded = np.pad(images, ((0, 0), (PADDING, PADDING), (PADDING, PADDING), (0, 0)))
+    windows = np.lib.stride_tricks.sliding_window_view(padded, (32, 32), axis=(1, 2)).transpose(0, 1, 2, 4, 5, 3)
+
+    def make(jobs: Jobs, part: slice) -> NDArray[Any]:
+        x, y = (jobs.crops[part, 6:] + PADDING).T
+        out = windows[jobs.places[part, 1] // (32 * 32 * 3), y, x]
+        flipped = jobs.flips[part].astype(bool)
+        out[flipped] = out[flipped, :, ::-1]
+        return out
+
+    return make
 
 
 def batch_seconds(jobs: Jobs, make: Make) -> float:
@@ -132,57 +122,91 @@ def batch_seconds(jobs: Jobs, make: Make) -> float:
     def run() -> None:
         with ThreadPoolExecutor(THREADS) as pool:
             delivered = sum(pool.map(lambda part: make(jobs, part).shape[0], jobs.batches()))
-        assert delivered == len(jobs.sources)
+        assert delivered == len(jobs)
 
     return seconds(run)
 
 
-def check_that_all_make_the_same(jobs: Jobs) -> None:
+def check_that_all_make_the_same(jobs: Jobs, others: dict[str, Make], most_levels: float) -> None:
     """Filters differ a little above a factor of two; crops, flips and sizes must not."""
-    ours = with_kernel(UINT8)(jobs, slice(0, BATCH)).astype(int)
-    for one in (with_simplejpeg, with_opencv, with_pillow):
-        difference = np.abs(ours - sample_by_sample(one)(jobs, slice(0, BATCH))).mean()
-        assert difference < 3, f"{one.__name__} differs by {difference:.1f} levels"
+    part = slice(0, jobs.batch)
+    ours = with_kernel()(jobs, part).astype(int)
+    for name, make in others.items():
+        difference = np.abs(ours - make(jobs, part)).mean()
+        assert difference <= most_levels, f"{name} differs by {difference:.1f} levels"
+
+
+def jpeg_rates(program: Path, jobs: Jobs) -> dict[str, float]:
+    singles = {"simplejpeg": with_simplejpeg, "OpenCV": with_opencv, "Pillow": with_pillow}
+    others = {name: sample_by_sample(one) for name, one in singles.items()}
+    check_that_all_make_the_same(jobs, others, most_levels=3)
+    others["simplejpeg, float32"] = sample_by_sample(with_simplejpeg, normalise=True)
+    return rates("JPEG", program, jobs, others, normalise=True)
+
+
+def packed_rates(program: Path, jobs: Jobs) -> dict[str, float]:
+    others = {"OpenCV": sample_by_sample(resized_pixels)}
+    check_that_all_make_the_same(jobs, others, most_levels=3)
+    return rates("256", program, jobs, others, normalise=True)
+
+
+def small_rates(program: Path, jobs: Jobs) -> dict[str, float]:
+    others = {"numpy gather": numpy_gather(jobs)}
+    check_that_all_make_the_same(jobs, others, most_levels=0)
+    return rates("small", program, jobs, others, normalise=False)
+
+
+def rates(what: str, program: Path, jobs: Jobs, others: dict[str, Make], *, normalise: bool) -> dict[str, float]:
+    """Images per second of every contestant: medians of alternating rounds."""
+    loop = BareLoop(program, jobs)
+    contestants = {"kernel": with_kernel(), **others}
+    letters = {"bare loop": "u"}
+    if normalise:
+        contestants["kernel, float32"] = with_kernel(normalise=True)
+        letters["bare loop, float32"] = "f"
+    runs: Runs = {name: lambda make=make: batch_seconds(jobs, make) for name, make in contestants.items()}
+    runs |= {name: lambda letter=letter: loop.seconds(letter) for name, letter in letters.items()}
+    times: dict[str, list[float]] = {name: [] for name in runs}
+    for number in range(ROUNDS):
+        for name in sorted(runs, reverse=number % 2 == 1):
+            times[name].append(runs[name]())
+    loop.close()
+    return {f"{what}: {name}": len(jobs) / statistics.median(rounds) for name, rounds in times.items()}
 
 
 def measure(home: Path) -> dict[str, float]:
-    """Images per second of every contestant: medians of alternating rounds."""
-    jobs = make_jobs(home / "jpegs")
-    check_that_all_make_the_same(jobs)
-    loop = BareLoop(home, orders(jobs))
-    runs: dict[str, Callable[[], float]] = {
-        "kernel": lambda: batch_seconds(jobs, with_kernel(UINT8)),
-        "bare loop": lambda: loop.seconds("u"),
-        "kernel, float32": lambda: batch_seconds(jobs, with_kernel(NORMALISED)),
-        "bare loop, float32": lambda: loop.seconds("f"),
-        "simplejpeg": lambda: batch_seconds(jobs, sample_by_sample(with_simplejpeg)),
-        "simplejpeg, float32": lambda: batch_seconds(jobs, sample_by_sample(with_simplejpeg, normalise=True)),
-        "OpenCV": lambda: batch_seconds(jobs, sample_by_sample(with_opencv)),
-        "Pillow": lambda: batch_seconds(jobs, sample_by_sample(with_pillow)),
-    }
-    times: dict[str, list[float]] = {name: [] for name in runs}
-    for number in range(ROUNDS):
-        order = list(runs) if number % 2 == 0 else list(runs)[::-1]
-        for name in order:
-            times[name].append(runs[name]())
-    loop.close()
-    return {name: len(jobs.sources) / statistics.median(rounds) for name, rounds in times.items()}
+    program, found = BareLoop.build(home), {}
+    jobs = jpeg_jobs(home / "jpegs", IMAGES, SIDE, BATCH)
+    found |= jpeg_rates(program, jobs)
+    packed = packed_images(replace(jobs, sources=jobs.sources[:PACKED_IMAGES]), 256)
+    found |= packed_rates(program, raw_jobs(packed, SIDE, BATCH))
+    found |= small_rates(program, small_jobs(SMALL_IMAGES, SMALL_BATCH))
+    return found
 
 
-def results(rates: dict[str, float]) -> list[Result]:
+# Ours, theirs, and how many times as fast ours must be.
+BARS = [
+    ("JPEG: kernel", "bare loop", 0.93),
+    ("JPEG: kernel, float32", "bare loop, float32", 0.85),
+    ("JPEG: kernel", "simplejpeg", 1.3),
+    ("JPEG: kernel", "OpenCV", 1.3),
+    ("JPEG: kernel", "Pillow", 1.3),
+    ("JPEG: kernel, float32", "simplejpeg, float32", 1.7),
+    ("256: kernel", "bare loop", 0.9),
+    ("256: kernel, float32", "bare loop, float32", 0.85),
+    ("256: kernel", "OpenCV", 1.3),
+    ("small: kernel", "bare loop", 0.8),
+    ("small: kernel", "numpy gather", 4.0),
+]
+
+
+def results(found: dict[str, float]) -> list[Result]:
     def line(ours: str, theirs: str, least: float) -> Result:
-        ratio = rates[ours] / rates[theirs]
-        figure = f"{ratio:.2f} × ({rates[ours]:,.0f}/s, {rates[theirs]:,.0f}/s)"
-        return Result(f"{ours} beside {theirs}", figure, f"≥ {least} ×", ratio >= least)
+        rate, other = found[ours], found[f"{ours.split(':')[0]}: {theirs}"]
+        figure = f"{rate / other:.2f} × ({rate:,.0f}/s, {other:,.0f}/s)"
+        return Result(f"{ours} beside {theirs}", figure, f"≥ {least} ×", rate / other >= least)
 
-    return [
-        line("kernel", "bare loop", 0.93),
-        line("kernel, float32", "bare loop, float32", 0.85),
-        line("kernel", "simplejpeg", 1.3),
-        line("kernel", "OpenCV", 1.3),
-        line("kernel", "Pillow", 1.3),
-        line("kernel, float32", "simplejpeg, float32", 1.7),
-    ]
+    return [line(*bar) for bar in BARS]
 
 
 def main() -> None:
