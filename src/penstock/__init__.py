@@ -28,6 +28,7 @@ _HOMES = {
     "augment": "penstock.augment",
     "Flow": "penstock.flow.flow",
     "from_generator": "penstock.flow.streams",
+    "from_sequence": "penstock.flow.sequences",
     "mix": "penstock.flow.flow",
     "Pack": "penstock.packing.reader",
     "PackOptions": "penstock.packing.options",
@@ -55,6 +56,7 @@ if TYPE_CHECKING:
     from penstock.errors import RecipeError as RecipeError
     from penstock.flow.flow import Flow as Flow
     from penstock.flow.flow import mix as mix
+    from penstock.flow.sequences import from_sequence as from_sequence
     from penstock.flow.streams import from_generator as from_generator
     from penstock.packing.options import PackOptions as PackOptions
     from penstock.packing.reader import Pack as Pack

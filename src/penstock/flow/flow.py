@@ -17,6 +17,7 @@ from penstock.flow.metrics_log import MetricsLog
 from penstock.flow.metrics_text import metrics_text
 from penstock.flow.plans import Executor, FlowOptions, Mixture, OnBadSample, Plan
 from penstock.flow.running import Running
+from penstock.flow.sequences import check_on_items, gives_batches, plan_of_items
 from penstock.flow.state import checked_state
 from penstock.flow.stream_running import StreamRunning, check_on_stream
 from penstock.flow.streams import Stream
@@ -147,7 +148,8 @@ class Flow:
     def _with(self, step: steps.Step) -> Flow:
         from penstock.flow.building import check_next
 
-        check_next(self._plan.steps, step)
+        check = check_on_items if gives_batches(self._plan.source) else check_next
+        check(self._plan.steps, step)
         if self._plan.stream is not None:
             check_on_stream(self._plan.steps, step)
         return _flow(replace(self._plan, steps=(*self._plan.steps, step)), self._options)
@@ -215,7 +217,10 @@ def _flow(plan: Plan, options: FlowOptions) -> Flow:
 
 
 def running_of(plan: Plan, options: FlowOptions) -> Running:
-    return Running(plan, options) if plan.stream is None else StreamRunning(plan, options)
+    """A plan at work, by the kind of its source."""
+    if plan.stream is not None:
+        return StreamRunning(plan, options)
+    return Running(plan_of_items(plan) if gives_batches(plan.source) else plan, options)
 
 
 def mix(
@@ -227,7 +232,7 @@ def mix(
         raise RecipeError("mix needs at least one flow.")
     one_of("until", until, get_args(steps.Until))
     for number, flow in enumerate(flows):
-        if flow._plan.batch is not None:
+        if flow._plan.batch is not None or gives_batches(flow._plan.source):
             raise RecipeError(f"mix: flow {number} is batched already. Mix samples, then call batch once.")
         if flow._plan.stream is not None:
             raise RecipeError(f"mix: flow {number} is a stream. Mix in the generator, or pack its samples first.")

@@ -26,6 +26,7 @@ from penstock.flow.metrics import Metrics
 from penstock.flow.planning import Context, Planned, planned
 from penstock.flow.program import BadSample, Program
 from penstock.flow.remembering import Remembered
+from penstock.flow.sequences import tell_epoch_end
 from penstock.flow.state import VERSION, State, check_same
 from penstock.flow.steps import Batch, Map, Prefetch, Shard, numbered
 from penstock.flow.tasks import Executor
@@ -149,9 +150,14 @@ class Running:
                 self.epoch_number, self.batch_number = epoch, number + 1
                 batch = delivery.batch
                 del delivery
-                if number + 1 == batches.count:
+                is_last = number + 1 == batches.count
+                if is_last:
                     self._finish(epoch)
-                yield batch
+                try:
+                    yield batch
+                finally:
+                    if is_last:
+                        tell_epoch_end(leaf.source for leaf in program.leaves)
                 del batch
 
     def _finish(self, epoch: int) -> None:
