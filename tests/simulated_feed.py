@@ -157,7 +157,7 @@ def run(regime: Regime, tuner: Tuner | Fixed, seconds: float, most_prefetch: int
             left[batch] -= 1
             metrics.made(costs, rows)
         waited, used = workers.now - asked, regime.consumer(workers.now, delivered)
-        metrics.delivered(HopCost(regime.rows, 0.0, waited, 0), 0)
+        metrics.delivered(HopCost(regime.rows, 0.0, waited, 0), 0, waited)
         outcome.times.append(workers.now)
         outcome.settings.append(tuner.settings)
         workers.run_until(workers.now + used)

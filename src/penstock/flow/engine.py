@@ -139,7 +139,7 @@ class Engine:
                 start - dealt.start,
                 slot,
             )
-            for start in range(dealt.start, dealt.stop, step)
+            for start in self._task_starts(dealt, step)
         ]
         pending = Pending(dealt, arrays, len(tasks))
         self._window.append(pending)
@@ -147,6 +147,11 @@ class Engine:
         self._tickets += 1
         for task in tasks:
             self._executor.submit(task, arrays)
+
+    def _task_starts(self, dealt: Dealt, step: int) -> range:
+        """Where tasks begin; functions on whole batches see an empty share too."""
+        least = dealt.start + 1 if self._program.makes_whole_batches else dealt.start
+        return range(dealt.start, max(dealt.stop, least), step)
 
     def _next_delivery(self) -> Delivery:
         """Wait until the next batch is complete; answers for later ones are noted on the way."""
@@ -163,7 +168,7 @@ class Engine:
             work = self._metrics.work()
             here.cpu_seconds = max(cpu - (work.cpu_seconds - before.cpu_seconds), 0.0)
             here.wait_seconds = max(wall - cpu - (work.wait_seconds - before.wait_seconds), 0.0)
-        self._metrics.delivered(here, ready)
+        self._metrics.delivered(here, ready, wall)
         return replace(delivery, waited_seconds=wall)
 
     def _used(self, rows: int, waited_seconds: float, consumer_seconds: float) -> None:
@@ -189,13 +194,13 @@ class Engine:
             self._metrics.made(done.made.costs, done.task.stop - done.task.start)
 
     def _deliver(self, pending: Pending) -> Delivery:
+        self._ring.handed_over()
         parts = [pending.parts[row] for row in sorted(pending.parts)]
         for part in parts:
             if part.error is not None:
                 raise part.error
         made = [part.made for part in parts if part.made is not None]
         bad = tuple(sample for part in made for sample in part.bad)
-        self._ring.handed_over()
         if len(made) == 1 and made[0].batch is not None:
             return Delivery(made[0].batch, bad, pending.rows)
         arrays = {name: array[: pending.rows] for name, array in pending.arrays.items()}

@@ -94,7 +94,7 @@ class Leaf:
                     sample = apply_geometric(sample, others, views.span(row, row + 1))
                 sample[image.name] = images[row]
                 sample = self._run(rest, sample, draw)
-                watch.lap("transform", 1)
+                watch.lap("transform")  # counted with its image
                 self._put(rows, row, sample, draw)
             except HopError as error:
                 failures.append(Failure(row, error))

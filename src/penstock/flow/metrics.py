@@ -27,6 +27,7 @@ class Metrics:
         self.samples = 0
         self.made_samples = 0
         self.bad = 0
+        self.asked_seconds = 0.0  # from asking for a batch to having it
         self.consumer_seconds = 0.0
         self.ready = 0  # batches that were complete when one was asked for, summed
         self.least_ready: int | None = None
@@ -37,8 +38,9 @@ class Metrics:
         self.costs.add(costs)
         self.made_samples += samples
 
-    def delivered(self, cost: HopCost, ready: int) -> None:
-        """A batch was handed over, after waiting for it; so many were complete when it was asked for."""
+    def delivered(self, cost: HopCost, ready: int, asked_seconds: float) -> None:
+        """A batch was handed over so long after it was asked for; so many were complete then."""
+        self.asked_seconds += asked_seconds
         self.costs.hops["deliver"].add(cost)
         self.batches += 1
         self.samples += cost.items
@@ -55,14 +57,9 @@ class Metrics:
         return Work(self.made_samples, sum(hop.cpu_seconds for hop in hops), sum(hop.wait_seconds for hop in hops))
 
     @property
-    def waited_seconds(self) -> float:
-        """Seconds that the consumer waited for batches."""
-        return self.costs.hops["deliver"].wait_seconds
-
-    @property
     def running_seconds(self) -> float:
-        """Seconds that epochs were running: waiting for batches and using them."""
-        return self.waited_seconds + self.costs.hops["deliver"].cpu_seconds + self.consumer_seconds
+        """Seconds that epochs were running: getting batches and using them."""
+        return self.asked_seconds + self.consumer_seconds
 
     def as_dict(self) -> dict[str, Any]:
         seconds = self.running_seconds
@@ -71,7 +68,7 @@ class Metrics:
             "samples": self.samples,
             "bad_samples": self.bad,
             "running_seconds": seconds,
-            "waited_seconds": self.waited_seconds,
+            "waited_seconds": self.asked_seconds,
             "consumer_seconds": self.consumer_seconds,
             "batches_per_second": self.batches / seconds if seconds else 0.0,
             "samples_per_second": self.samples / seconds if seconds else 0.0,

@@ -63,6 +63,7 @@ class Planned:
     is_fixed: bool = True  # whether every epoch has the same samples in the same places
     repeats_samples: bool = False
     notes: tuple[str, ...] = ()
+    lengths: tuple[int | None, ...] = ()  # samples in an epoch after each step, for those who explain the plan
     first_member: int = 0  # the number of the first of its sources, where several plans are mixed
 
     @property
@@ -101,6 +102,7 @@ def planned(plan: Plan, context: Context, first_member: int = 0) -> Planned:
         if isinstance(step, Batch):
             break
         _APPLY[type(step)](state, step, plan.seed, number, context)
+        state.lengths += (state.order.length,)
     return state
 
 
