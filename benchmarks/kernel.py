@@ -26,12 +26,12 @@ import simplejpeg
 from numpy.typing import NDArray
 from PIL import Image
 
-from benchmarks.kernel_jobs import THREADS, BareLoop, Jobs, jpeg_jobs, packed_images, raw_jobs, small_jobs
+from benchmarks.bare_loop import THREADS, BareLoop
+from benchmarks.kernel_jobs import PADDING, Jobs, jpeg_jobs, packed_images, raw_jobs, small_jobs
 from benchmarks.rounds import Result, save, seconds
 from penstock.codecs import kernel
 
 IMAGES, PACKED_IMAGES, SMALL_IMAGES, ROUNDS, BATCH, SMALL_BATCH, SIDE = 1024, 512, 60_000, 5, 64, 512, 224
-PADDING = 4
 IMAGENET = {"mean": (123.675, 116.28, 103.53), "std": (58.395, 57.12, 57.375)}
 
 Make = Callable[[Jobs, slice], NDArray[Any]]
@@ -48,7 +48,7 @@ def with_kernel(*, normalise: bool = False) -> Make:
             slots.out = np.empty((jobs.batch, *target.shape), target.dtype)
         out = slots.out[: len(flips)]
         if jobs.is_raw:
-            failures = kernel.pixels_range(jobs.sources, jobs.places[part], crops, flips, out, target)
+            failures = kernel.pixels_range((jobs.buffer,), jobs.places[part], crops, flips, out, target)
         else:
             failures = kernel.decode_range(jobs.sources[part], crops, flips, out, target, reduced="never")
         assert not failures
@@ -76,8 +76,8 @@ def sample_by_sample(one: Callable[[bytes, list[int]], NDArray[np.uint8]], *, no
 
 def _images(jobs: Jobs, part: slice) -> list[Any]:
     if not jobs.is_raw:
-        return jobs.sources[part]
-    whole, places = np.frombuffer(jobs.sources[0], np.uint8), jobs.places[part].tolist()
+        return list(jobs.sources[part])
+    whole, places = np.frombuffer(jobs.buffer, np.uint8), jobs.places[part].tolist()
     return [whole[at : at + width * height * 3].reshape(height, width, 3) for _, at, width, height in places]
 
 
@@ -102,13 +102,13 @@ def with_pillow(data: bytes, crop: list[int]) -> NDArray[np.uint8]:
 
 def numpy_gather(jobs: Jobs) -> Make:
     """Small images with numpy alone: all images padded once, then windows of them gathered for a whole batch."""
-    images = np.frombuffer(jobs.sources[0], np.uint8).reshape(-1, 32, 32, 3)
+    images = np.frombuffer(jobs.buffer, np.uint8).reshape(-1, 32, 32, 3)
     padded = np.pad(images, ((0, 0), (PADDING, PADDING), (PADDING, PADDING), (0, 0)))
     windows = np.lib.stride_tricks.sliding_window_view(padded, (32, 32), axis=(1, 2)).transpose(0, 1, 2, 4, 5, 3)
 
     def make(jobs: Jobs, part: slice) -> NDArray[Any]:
         x, y = (jobs.crops[part, 6:] + PADDING).T
-        out = windows[jobs.places[part, 1] // (32 * 32 * 3), y, x]
+        out = windows[jobs.images[part], y, x]
         flipped = jobs.flips[part].astype(bool)
         out[flipped] = out[flipped, :, ::-1]
         return out
@@ -136,34 +136,34 @@ def check_that_all_make_the_same(jobs: Jobs, others: dict[str, Make], most_level
         assert difference <= most_levels, f"{name} differs by {difference:.1f} levels"
 
 
-def jpeg_rates(program: Path, jobs: Jobs) -> dict[str, float]:
+def jpeg_rates(home: Path, jobs: Jobs) -> dict[str, float]:
     singles = {"simplejpeg": with_simplejpeg, "OpenCV": with_opencv, "Pillow": with_pillow}
     others = {name: sample_by_sample(one) for name, one in singles.items()}
     check_that_all_make_the_same(jobs, others, most_levels=3)
     others["simplejpeg, float32"] = sample_by_sample(with_simplejpeg, normalise=True)
-    return rates("JPEG", program, jobs, others, normalise=True)
+    return rates("JPEG", home, jobs, others, normalise=True)
 
 
-def packed_rates(program: Path, jobs: Jobs) -> dict[str, float]:
+def packed_rates(home: Path, jobs: Jobs) -> dict[str, float]:
     others = {"OpenCV": sample_by_sample(resized_pixels)}
     check_that_all_make_the_same(jobs, others, most_levels=3)
-    return rates("256", program, jobs, others, normalise=True)
+    return rates("256", home, jobs, others, normalise=True)
 
 
-def small_rates(program: Path, jobs: Jobs) -> dict[str, float]:
+def small_rates(home: Path, jobs: Jobs) -> dict[str, float]:
     others = {"numpy gather": numpy_gather(jobs)}
     check_that_all_make_the_same(jobs, others, most_levels=0)
-    return rates("small", program, jobs, others, normalise=False)
+    return rates("small", home, jobs, others, normalise=False)
 
 
-def rates(what: str, program: Path, jobs: Jobs, others: dict[str, Make], *, normalise: bool) -> dict[str, float]:
+def rates(what: str, home: Path, jobs: Jobs, others: dict[str, Make], *, normalise: bool) -> dict[str, float]:
     """Images per second of every contestant: medians of alternating rounds."""
-    loop = BareLoop(program, jobs)
+    loop = BareLoop(home, jobs.orders(), what)
     contestants = {"kernel": with_kernel(), **others}
-    letters = {"bare loop": "u"}
+    letters = {"bare loop": "U" if jobs.is_raw else "u"}
     if normalise:
         contestants["kernel, float32"] = with_kernel(normalise=True)
-        letters["bare loop, float32"] = "f"
+        letters["bare loop, float32"] = "F" if jobs.is_raw else "f"
     runs: Runs = {name: lambda make=make: batch_seconds(jobs, make) for name, make in contestants.items()}
     runs |= {name: lambda letter=letter: loop.seconds(letter) for name, letter in letters.items()}
     times: dict[str, list[float]] = {name: [] for name in runs}
@@ -175,12 +175,12 @@ def rates(what: str, program: Path, jobs: Jobs, others: dict[str, Make], *, norm
 
 
 def measure(home: Path) -> dict[str, float]:
-    program, found = BareLoop.build(home), {}
+    found: dict[str, float] = {}
     jobs = jpeg_jobs(home / "jpegs", IMAGES, SIDE, BATCH)
-    found |= jpeg_rates(program, jobs)
+    found |= jpeg_rates(home, jobs)
     packed = packed_images(replace(jobs, sources=jobs.sources[:PACKED_IMAGES]), 256)
-    found |= packed_rates(program, raw_jobs(packed, SIDE, BATCH))
-    found |= small_rates(program, small_jobs(SMALL_IMAGES, SMALL_BATCH))
+    found |= packed_rates(home, raw_jobs(packed, SIDE, BATCH))
+    found |= small_rates(home, small_jobs(SMALL_IMAGES, SMALL_BATCH))
     return found
 
 

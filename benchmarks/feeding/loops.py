@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 import penstock as ps
 from benchmarks.bare_loop import BareLoop, Orders
 from benchmarks.feeding.contestants import Pass
-from benchmarks.kernel import random_resized_crop
+from benchmarks.kernel_jobs import random_resized_crop
 from penstock.codecs import kernel
 
 SIDE, BATCH, PADDING = 224, 64, 4
