@@ -57,7 +57,9 @@ def collated(arrays: dict[str, NDArray[Any]], loose: dict[str, list[Any]], batch
         if any(not isinstance(value, np.ndarray) and not np.isscalar(value) for value in values) or _is_text(values):
             finished[name] = values
         elif batch.shapes == "padded":
-            finished[name], finished[f"{name}_size"] = padded([np.asarray(value) for value in values], batch.fill)
+            pieces = [np.asarray(value) for value in values]
+            _check_fill(name, pieces, batch.fill)
+            finished[name], finished[f"{name}_size"] = padded(pieces, batch.fill)
         else:
             finished[name] = Ragged([np.asarray(value) for value in values])
     return finished
@@ -65,6 +67,20 @@ def collated(arrays: dict[str, NDArray[Any]], loose: dict[str, list[Any]], batch
 
 def _is_text(values: list[Any]) -> bool:
     return any(isinstance(value, (str, bytes)) for value in values)
+
+
+def _check_fill(name: str, pieces: list[NDArray[Any]], fill: float) -> None:
+    """Padding must be told from nothing else, so it is never turned into another number."""
+    if len({piece.shape for piece in pieces}) < 2:
+        return
+    dtype = np.result_type(*pieces)
+    with np.errstate(invalid="ignore"):
+        is_kept = dtype.kind in "fc" or np.asarray(fill).astype(dtype) == fill
+    if not is_kept:
+        raise RecipeError(
+            f"batch(fill={fill}): {name!r} is {dtype}, which cannot hold {fill}. Use a fill that all padded fields "
+            "can hold, or change the type of the field in a map."
+        )
 
 
 def padded(pieces: Sequence[NDArray[Any]], fill: float) -> tuple[NDArray[Any], NDArray[np.int64]]:

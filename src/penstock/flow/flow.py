@@ -82,6 +82,8 @@ class Flow:
         A function that has a parameter `rng` is random. `workers=n` lets at most n calls run at once.
         """
         if isinstance(step, (Geometric, Pixelwise)):
+            if isinstance(step, type):
+                raise RecipeError(f"{step.__name__} is a class: make one with its options, as in {step.__name__}(…).")
             if field is not None or batched:
                 raise RecipeError(
                     f"{type(step).__name__} knows its fields and works on samples: leave field and batched out."

@@ -141,7 +141,7 @@ class Program:
             rows.arrays["member"][:] = draws.member
 
     def _by_leaf(self, draws: Draws) -> list[tuple[NDArray[np.int64] | None, Draws]]:
-        if len(self.leaves) == 1 or (draws.member == draws.member[0]).all():
+        if len(self.leaves) == 1 or (draws.member == draws.member[:1]).all():
             return [(None, draws)]
         members = np.unique(draws.member)
         places = [np.flatnonzero(draws.member == member) for member in members]
