@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import resource
+import signal
 import sys
 import zlib
 from pathlib import Path
@@ -36,6 +37,17 @@ def endless(executor: str) -> None:
             if epoch == 0 and batch["index"].size and flow.state()["batch"] == 1:
                 workers = [child.pid for child in psutil.Process().children()]
                 print(json.dumps(workers), flush=True)
+
+
+def forked(executor: str) -> None:
+    """As `endless`, beside a fork of this program that does nothing and stays."""
+    batches = feed(executor).epoch(0)
+    next(batches)
+    workers = [child.pid for child in psutil.Process().children()]
+    pid = os.fork()
+    if pid:
+        print(json.dumps([pid, *workers]), flush=True)
+    signal.pause()
 
 
 def limited(executor: str, megabytes: str) -> None:
@@ -81,4 +93,4 @@ def forking(log: str, state: str) -> None:
 
 
 if __name__ == "__main__":
-    {"endless": endless, "limited": limited, "forking": forking}[sys.argv[1]](*sys.argv[2:])
+    {"endless": endless, "forked": forked, "limited": limited, "forking": forking}[sys.argv[1]](*sys.argv[2:])

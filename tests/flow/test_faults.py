@@ -27,6 +27,7 @@ import penstock as ps
 from flow_programs import checksum, feed
 from leftovers import assert_nothing_left, held, is_gone, until
 from made_sources import Pictures
+from penstock.flow import sharing
 from penstock.flow.flow import Flow
 
 EXECUTORS = ("thread", "subprocess", "process")
@@ -151,6 +152,17 @@ def test_workers_end_when_their_program_is_killed(executor: str) -> None:
     until(lambda: all(map(is_gone, workers)), "the workers had ended")
 
 
+@pytest.mark.parametrize("executor", IN_PROCESSES)
+def test_workers_end_with_their_program_also_when_a_fork_of_it_lives(executor: str) -> None:
+    program, (fork, *workers) = started("forked", executor)
+    program.kill()
+    program.wait()
+    until(lambda: all(map(is_gone, workers)), "the workers had ended")
+    assert not is_gone(fork)
+    os.kill(fork, signal.SIGKILL)
+    program.communicate()
+
+
 def started(*arguments: str) -> tuple[subprocess.Popen[str], list[int]]:
     """A program of its own session, after its first batch; and its workers."""
     program = subprocess.Popen(
@@ -186,6 +198,12 @@ def test_too_little_shared_memory_is_an_error_that_says_what_to_lower(
     assert ran.returncode == 0 and ran.stderr == ""
     assert f"there is no shared memory left for {purpose}: 0." in ran.stdout
     assert "MB were needed" in ran.stdout and "smaller batches" in ran.stdout
+
+
+def test_shared_memory_is_there_before_it_is_used() -> None:
+    descriptor = sharing.new_memory(5 << 20, "a test")
+    assert os.fstat(descriptor).st_blocks * 512 >= 5 << 20
+    os.close(descriptor)
 
 
 @pytest.mark.parametrize(("executor", "times"), [("thread", 1000), ("subprocess", 50), ("process", 50)])
