@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 import threading
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ from jpeg_making import SUBSAMPLINGS, jpeg, soft_picture, turned
 from penstock.codecs import kernel
 from penstock.codecs.headers import read_file_header
 from penstock.codecs.images import encode_image
-from penstock.codecs.kernel import Failure, Target, decode_range, fallback
+from penstock.codecs.kernel import Failure, Target, decode_range, fallback, pixels_range
 from penstock.codecs.kernel.targets import Job, checked_views
 from penstock.errors import RecipeError
 
@@ -60,6 +61,69 @@ def test_kernel_and_fallback_agree_within_one_level(target: Target, reduced: Any
     ours, theirs, failed, failed_there = both(sources, random_crops(sizes, rng), target, flips=flips, reduced=reduced)
     assert failed == failed_there == []
     assert np.abs(ours.astype(float) - theirs).max() <= 1.001
+
+
+def random_views(crops: NDArray[np.int64], target: Target, rng: np.random.Generator) -> NDArray[np.int64]:
+    """Some crops keep their size; parts reach outside on every side."""
+    count = len(crops)
+    resized = np.where(rng.integers(0, 3, (count, 1)) == 0, crops[:, 2:], rng.integers(1, 200, (count, 2)))
+    size = np.array([target.width, target.height])
+    return np.column_stack([crops, resized, rng.integers(-size - 1, resized + 2)])
+
+
+def made_both_ways(monkeypatch: pytest.MonkeyPatch, make: Callable[[NDArray[Any]], list[Failure]], out: Any) -> Any:
+    """What the kernel and then the fallback write."""
+    outs = [np.zeros_like(out) for _ in range(2)]
+    assert make(outs[0]) == []
+    monkeypatch.setattr(kernel, "_extension", lambda: None)
+    assert make(outs[1]) == []
+    return outs
+
+
+@built
+@pytest.mark.parametrize("reduced", ["never", "when-twice"])
+@pytest.mark.parametrize("fast", [False, True])
+@pytest.mark.parametrize("target", [Target(60, 40), Target(3, 5), NORMALISED], ids=str)
+def test_views_of_jpegs_agree_within_one_level(
+    monkeypatch: pytest.MonkeyPatch, target: Target, reduced: Any, fast: bool
+) -> None:
+    rng, sources, sizes = np.random.default_rng(12), [], []
+    for number in range(96):
+        width, height = (int(side) for side in rng.integers(1, 250, 2))
+        data = jpeg(soft_picture(width, height, number), subsampling=SUBSAMPLINGS[number % len(SUBSAMPLINGS)])
+        orientation = number % 8 + 1
+        sources.append(turned(data, orientation))
+        sizes.append((height, width) if orientation >= 5 else (width, height))
+    crops = random_views(random_crops(sizes, rng), target, rng)
+    flips, out = rng.integers(0, 4, 96).astype(np.uint8), np.zeros((96, *target.shape), target.dtype)
+
+    def make(into: NDArray[Any]) -> list[Failure]:
+        return decode_range(sources, crops, flips, into, target, reduced=reduced, fill=99, fast=fast)
+
+    ours, theirs = made_both_ways(monkeypatch, make, out)
+    assert np.abs(ours.astype(float) - theirs).max() <= 1.001
+    same_scale = (crops[:, 2:4] == crops[:, 4:6]).all(axis=1)
+    assert same_scale.sum() > 10
+    np.testing.assert_array_equal(ours[same_scale], theirs[same_scale])
+
+
+@built
+@pytest.mark.parametrize("target", [Target(60, 40), Target(3, 5), NORMALISED], ids=str)
+def test_views_of_pixels_agree_within_one_level(monkeypatch: pytest.MonkeyPatch, target: Target) -> None:
+    rng, count = np.random.default_rng(13), 200
+    sizes = rng.integers(1, 250, (count, 2))
+    buffer = rng.integers(0, 256, 250 * 250 * 3 + 1000, np.uint8)
+    places = np.column_stack([np.zeros(count, np.int64), rng.integers(0, 1000, count), sizes])
+    crops = random_views(random_crops([(w, h) for w, h in sizes.tolist()], rng), target, rng)
+    flips, out = rng.integers(0, 4, count).astype(np.uint8), np.zeros((count, *target.shape), target.dtype)
+
+    def make(into: NDArray[Any]) -> list[Failure]:
+        return pixels_range((buffer,), places, crops, flips, into, target, fill=99)
+
+    ours, theirs = made_both_ways(monkeypatch, make, out)
+    assert np.abs(ours.astype(float) - theirs).max() <= 1.001
+    same_scale = (crops[:, 2:4] == crops[:, 4:6]).all(axis=1)
+    np.testing.assert_array_equal(ours[same_scale], theirs[same_scale])
 
 
 @built
@@ -163,12 +227,9 @@ def test_the_extension_checks_what_it_is_given_itself() -> None:
     assert not out.any()
 
 
-@built
-def test_other_threads_run_while_a_range_is_decoded() -> None:
-    sources = [jpeg(soft_picture(640, 480))] * 48
-    crops, flips = np.tile(np.array([0, 0, 640, 480]), (48, 1)), np.zeros(48, np.uint8)
-    target, seen = Target(64, 64), []
-    out = np.empty((48, *target.shape), target.dtype)
+def other_threads_run_during(work: Callable[[], object]) -> bool:
+    """Whether a thread that waits for the GIL got it while the work went on, again and again on a busy machine."""
+    seen: list[str] = []
     go = threading.Lock()
     go.acquire()
 
@@ -183,13 +244,33 @@ def test_other_threads_run_while_a_range_is_decoded() -> None:
     try:
         go.release()
         before = list(seen)
-        decode_range(sources, crops, flips, out, target, reduced="never")
+        for _ in range(100):
+            if not seen:
+                work()
         after = list(seen)
     finally:
         sys.setswitchinterval(interval)
         thread.join()
     assert before == []
-    assert after == ["ran"]
+    return after == ["ran"]
+
+
+@built
+def test_other_threads_run_while_a_range_is_decoded() -> None:
+    sources = [jpeg(soft_picture(640, 480))] * 48
+    crops, flips = np.tile(np.array([0, 0, 640, 480]), (48, 1)), np.zeros(48, np.uint8)
+    target = Target(64, 64)
+    out = np.empty((48, *target.shape), target.dtype)
+    assert other_threads_run_during(lambda: decode_range(sources, crops, flips, out, target, reduced="never"))
+
+
+@built
+def test_other_threads_run_while_pixels_are_picked() -> None:
+    count, target = 400, Target(200, 200)
+    places, crops = np.tile([0, 0, 300, 300], (count, 1)), np.tile([0, 0, 300, 300], (count, 1))
+    flips, out = np.zeros(count, np.uint8), np.empty((count, *target.shape), target.dtype)
+    buffers = (bytes(300 * 300 * 3),)
+    assert other_threads_run_during(lambda: pixels_range(buffers, places, crops, flips, out, target))
 
 
 def chosen(**environment: str) -> subprocess.CompletedProcess[str]:
