@@ -29,7 +29,7 @@ class Regime:
     consumer: Callable[[float, int], float] = lambda now, batch: 0.0  # seconds for batch number …
     rows: int = 64
     cores: int = 2
-    spread: float = 0.1  # of the cost of a task
+    spread: float = 0.1  # of the cost of samples, eight neighbours alike
 
 
 @dataclass
@@ -49,9 +49,11 @@ class Workers:
     def __init__(self, regime: Regime, workers: int, seed: int = 0) -> None:
         self.regime, self.workers = regime, workers
         self.now = 0.0
-        self._rng = np.random.default_rng(seed)
+        # What a sample costs follows from its place, so that all settings have the same work.
+        factors = np.random.default_rng(seed).lognormal(0, regime.spread, 512).repeat(8)
+        self._work = np.concatenate([[0.0], np.cumsum(np.tile(factors, 2))])
         self._events: list[tuple[float, int, str, Job]] = []
-        self._orders: deque[tuple[int, int]] = deque()
+        self._orders: deque[tuple[int, int, int]] = deque()
         self._reading: deque[Job] = deque()
         self._runnable: deque[Job] = deque()
         self._in_hand = self._reads = self._running = self._count = 0
@@ -61,8 +63,8 @@ class Workers:
         self.workers = workers
         self._advance()
 
-    def submit(self, batch: int, rows: int) -> None:
-        self._orders.append((batch, rows))
+    def submit(self, batch: int, start: int, rows: int) -> None:
+        self._orders.append((batch, start, rows))
         self._advance()
 
     def next_done(self) -> tuple[int, Costs, int]:
@@ -78,10 +80,11 @@ class Workers:
 
     def _advance(self) -> None:
         while self._orders and self._in_hand < self.workers:
-            batch, rows = self._orders.popleft()
-            factor = float(self._rng.lognormal(0, self.regime.spread))
-            cpu = rows * self.regime.cpu(self.now) * factor + TASK_OVERHEAD
-            self._reading.append(Job(batch, rows, cpu, rows * self.regime.read * factor, self.now))
+            batch, start, rows = self._orders.popleft()
+            first = (batch * self.regime.rows + start) % 4096
+            work = float(self._work[first + rows] - self._work[first])
+            cpu = work * self.regime.cpu(self.now) + TASK_OVERHEAD
+            self._reading.append(Job(batch, rows, cpu, work * self.regime.read, self.now))
             self._in_hand += 1
         while self._reading and self._reads < self.regime.readers:
             job = self._reading.popleft()
@@ -146,10 +149,10 @@ def run(regime: Regime, tuner: Tuner | Fixed, seconds: float, most_prefetch: int
     while workers.now < seconds:
         while ordered - delivered < tuner.settings.prefetch + 1:
             step = tuner.settings.rows_of_task(regime.rows, is_first=not ordered)
-            tasks = [min(step, regime.rows - start) for start in range(0, regime.rows, step)]
-            left[ordered] = len(tasks)
-            for rows in tasks:
-                workers.submit(ordered, rows)
+            starts = range(0, regime.rows, step)
+            left[ordered] = len(starts)
+            for start in starts:
+                workers.submit(ordered, start, min(step, regime.rows - start))
             ordered += 1
         asked = workers.now
         while left[delivered] or workers.done:

@@ -222,7 +222,8 @@ def is_kept(kind: Kind, before: Measured, after: Measured) -> bool:
         )
     if kind == "fewer":
         return not after.is_starved
-    return after.rate * BETTER >= before.rate
+    noise = max(BETTER - 1, 1 / after.batches)  # few batches: one that comes a little late looks like a loss
+    return after.rate * (1 + noise) >= before.rate
 
 
 def is_like(one: Measured, other: Measured) -> bool:
