@@ -8,8 +8,8 @@ from benchmarks.feeding.python_work import Work
 
 
 def build(settings: Settings) -> Epoch:
-    flow = ps.Flow(ps.open(settings["pack"]), seed=7).shuffle().take(settings["count"])
-    flow = flow.map(Work(settings["rounds"])).batch(settings["batch"])
+    samples = ps.Subset(ps.open(settings["pack"]), range(settings["count"]))
+    flow = ps.Flow(samples, seed=7).shuffle().map(Work(settings["rounds"])).batch(settings["batch"])
 
     def epoch_of(epoch: int) -> Batches:
         for batch in flow.epoch(epoch):

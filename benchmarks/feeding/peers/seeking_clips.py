@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import random
+import sys
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -97,4 +99,4 @@ def build(settings: Settings) -> Epoch:
 
 
 if __name__ == "__main__":
-    serve([*PACKAGES.values(), "torch"], build)
+    serve([PACKAGES[json.loads(sys.argv[1])["library"]]], build)
