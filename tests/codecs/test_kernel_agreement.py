@@ -258,7 +258,7 @@ def other_threads_run_during(work: Callable[[], object]) -> bool:
 @built
 def test_other_threads_run_while_a_range_is_decoded() -> None:
     sources = [jpeg(soft_picture(640, 480))] * 48
-    crops, flips = np.tile(np.array([0, 0, 640, 480]), (48, 1)), np.zeros(48, np.uint8)
+    crops, flips = np.tile([0, 0, 640, 480, 64, 64, 0, 0], (48, 1)), np.zeros(48, np.uint8)
     target = Target(64, 64)
     out = np.empty((48, *target.shape), target.dtype)
     assert other_threads_run_during(lambda: decode_range(sources, crops, flips, out, target, reduced="never"))
@@ -267,7 +267,8 @@ def test_other_threads_run_while_a_range_is_decoded() -> None:
 @built
 def test_other_threads_run_while_pixels_are_picked() -> None:
     count, target = 400, Target(200, 200)
-    places, crops = np.tile([0, 0, 300, 300], (count, 1)), np.tile([0, 0, 300, 300], (count, 1))
+    # Views as the extension takes them: numpy would let go of the GIL to convert others.
+    places, crops = np.tile([0, 0, 300, 300], (count, 1)), np.tile([0, 0, 300, 300, 200, 200, 0, 0], (count, 1))
     flips, out = np.zeros(count, np.uint8), np.empty((count, *target.shape), target.dtype)
     buffers = (bytes(300 * 300 * 3),)
     assert other_threads_run_during(lambda: pixels_range(buffers, places, crops, flips, out, target))
