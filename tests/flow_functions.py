@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import threading
 import time
@@ -62,6 +63,19 @@ def holding_the_gil(sample: Sample) -> Sample:
 def not_holding_the_gil(sample: Sample) -> Sample:
     time.sleep(0.002)
     return sample
+
+
+class Stuck:
+    """Never comes back from C at some samples, and lets no other thread of its process run; says so with a file."""
+
+    def __init__(self, folder: Path, first: int) -> None:
+        self.folder, self.first = folder, first
+
+    def __call__(self, sample: Sample) -> Sample:
+        if int(sample["key"].split("/")[1].split(".")[0]) >= self.first:
+            (self.folder / f"stuck-{os.getpid()}").touch()
+            ctypes.PyDLL(None).sleep(3600)
+        return sample
 
 
 class Gate:

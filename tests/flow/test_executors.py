@@ -300,7 +300,7 @@ def chosen(flow: Flow) -> Choice:
 
 
 def probed(monkeypatch: pytest.MonkeyPatch, efficiency: float, cores: int = 4) -> None:
-    monkeypatch.setattr(executing, "probe", lambda program: Probed(8, 0.005, efficiency))
+    monkeypatch.setattr(executing, "probe", lambda program: Probed(8, 0.1, efficiency))
     monkeypatch.setattr(executing, "cores", lambda: cores)
 
 
@@ -320,6 +320,13 @@ def test_functions_decide_by_what_a_second_thread_is_worth(
     choice = chosen(pictures("auto", 4).batch(8))
     assert choice.kind == kind
     assert f"halved, two threads do {2 * efficiency:.2f} times the work of one" in choice.reason
+
+
+def test_an_epoch_that_is_over_at_once_is_not_worth_processes(monkeypatch: pytest.MonkeyPatch) -> None:
+    probed(monkeypatch, 0.5)
+    choice = chosen(pictures("auto", 4, count=5).batch(5))
+    assert choice.kind == "thread" and "over before processes have started" in choice.reason
+    assert chosen(pictures("auto", 4, count=5).repeat().batch(5)).kind == "process"
 
 
 def test_a_pinned_executor_is_not_measured(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -27,7 +27,7 @@ import penstock as ps
 from flow_programs import checksum, feed
 from leftovers import assert_nothing_left, held, is_gone, until
 from made_sources import Pictures
-from penstock.flow import sharing
+from penstock.flow import children, sharing
 from penstock.flow.flow import Flow
 
 EXECUTORS = ("thread", "subprocess", "process")
@@ -127,6 +127,20 @@ def test_a_killed_worker_is_reported_with_what_it_was_doing(executor: str, tmp_p
 
 
 @pytest.mark.parametrize("executor", IN_PROCESSES)
+def test_a_worker_that_does_not_listen_any_more_is_killed(
+    executor: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(children, "ENDING_SECONDS", 0.1)
+    before = held().processes
+    flow = pictures(executor).map(functions.Stuck(tmp_path, first=8)).batch(8)
+    for _ in flow:
+        break
+    until(lambda: any(tmp_path.iterdir()), "a worker was stuck")
+    flow.close()
+    assert held().processes == before
+
+
+@pytest.mark.parametrize("executor", IN_PROCESSES)
 def test_workers_that_die_between_epochs_are_replaced(executor: str) -> None:
     before = held().processes
     flow = feed(executor)
@@ -141,7 +155,7 @@ def test_workers_that_die_between_epochs_are_replaced(executor: str) -> None:
 
 
 def _listens(flow: Flow) -> bool:
-    return any(children.is_sound for children in flow._running.workers._idle)
+    return any(one.is_sound for one in flow._running.workers._idle)
 
 
 @pytest.mark.parametrize("executor", IN_PROCESSES)

@@ -158,7 +158,8 @@ def main() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the training process gets it too, and ends its workers
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
     for stream in (sys.stdout, sys.stderr):
-        stream.reconfigure(line_buffering=True)  # type: ignore[union-attr]  # there is no flush when it ends
+        if stream is not None:
+            stream.reconfigure(line_buffering=True)  # type: ignore[union-attr]  # there is no flush when it ends
     sys.path[:] = json.loads(sys.argv[2])
     connection = socket.socket(fileno=int(sys.argv[1]))
     # A process that a user's function forks must not keep the connection open when this one dies.

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from penstock.flow.plans import FlowOptions
 
 THREADS_PAY = 0.75  # two threads that do at least so much of twice the work of one
+SHORT_EPOCH_SECONDS = 1.0  # about what it takes to start processes
 
 
 class Choice(NamedTuple):
@@ -62,6 +63,9 @@ def _measured(program: Program, functions: list[str]) -> Choice:
     )
     if probed.efficiency >= THREADS_PAY:
         return Choice("thread", measured)
+    length = program.order.length
+    if length is not None and length * probed.sample_seconds < SHORT_EPOCH_SECONDS:
+        return Choice("thread", f"{measured}, but an epoch is over before processes have started")
     try:
         close_all(parcel_of(program)[1])
     except RecipeError as error:

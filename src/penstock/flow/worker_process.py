@@ -118,7 +118,7 @@ def _started(descriptor: int) -> subprocess.Popen[bytes]:
         )
     script = str(Path(__file__).with_name("child.py"))
     # -P: the folder of the script is not searched for modules.
-    command = [sys.executable, "-P", script, str(descriptor), json.dumps(sys.path)]
+    command = [sys.executable, "-P", script, str(descriptor), json.dumps([str(place) for place in sys.path])]
     # Ctrl-C reaches all processes of a terminal; it is held back until the new one has said that it ignores it.
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
