@@ -161,7 +161,7 @@ def test_things_that_could_be_changed_in_place_are_given_out_anew() -> None:
 
 def made_cache(source: Any, budget: Budget, monkeypatch: pytest.MonkeyPatch) -> MemoryCache:
     monkeypatch.setattr(caching, "process_budget", lambda: budget)
-    return MemoryCache(Leaf(source, (), None), None)
+    return MemoryCache(Leaf(source, (), None), None, 4)
 
 
 def test_a_memory_cache_stays_within_its_share_and_makes_anew_what_does_not_fit(monkeypatch: Any) -> None:
@@ -222,6 +222,8 @@ def test_a_memory_cache_arrives_empty_in_another_process(monkeypatch: Any) -> No
     cache.decode(cache.read(0))
     copy = pickle.loads(pickle.dumps(cache))
     assert copy.kept_bytes == 0 < cache.kept_bytes
+    assert copy._allowance.limit == cache._allowance.limit // 4
+    assert pickle.loads(pickle.dumps(copy))._allowance.limit == copy._allowance.limit
     np.testing.assert_array_equal(copy.decode(copy.read(0))["image"], pixels(0))
 
 

@@ -13,52 +13,54 @@ from numpy.typing import NDArray
 
 from penstock.errors import RecipeError
 from penstock.flow.budget import Allowance, process_budget
+from penstock.flow.cores import cores
 from penstock.flow.disk_cache import DiskCache
 from penstock.flow.draws import Numbers
 from penstock.flow.making import Leaf
 from penstock.flow.one_sample import made_sample
+from penstock.flow.plans import FlowOptions
 from penstock.samples import RESERVED, Raw, Sample, Schema, Source, annotations_of, column_of
 
 SHARE_OF_BUDGET = 0.5  # the rest is for batches
 ENTRY_BYTES = 1024  # what Python takes for one kept sample beside its values
 
 
-def cached(leaf: Leaf, place: str | Path, wanted: Numbers, *, memory: int | None, skips_bad: bool) -> Source:
+def cached(leaf: Leaf, place: str | Path, wanted: Numbers, options: FlowOptions) -> Source:
     """A source that gives what a leaf makes of each sample, and makes it once.
 
-    `wanted` are the samples that the plan can ever ask for. `memory` is what the flow may take, None for all.
+    `wanted` are the samples that the plan can ever ask for.
     """
     if str(place) == "memory":
-        return MemoryCache(leaf, memory)
+        return MemoryCache(leaf, options.memory, max(cores(), options.workers or 1))
     if not str(place):
         raise RecipeError('cache("") has no place: use cache("memory"), or name a folder.')
-    return DiskCache(leaf, Path(place), wanted, skips_bad)
+    return DiskCache(leaf, Path(place), wanted, options.on_bad_sample == "substitute")
 
 
 class MemoryCache:
     """Samples are kept decoded as long as there is room; what does not fit is made anew each time.
 
-    Arrays are given out read-only, from the first time on. Another process gets it empty, with a budget of its own.
+    Arrays are given out read-only, from the first time on. Each of `processes` that get a copy gets it empty, and may
+    keep its part of what this one may.
     """
 
-    def __init__(self, leaf: Leaf, memory: int | None) -> None:
-        self.leaf, self._memory = leaf, memory
-        self._begin_empty()
+    def __init__(self, leaf: Leaf, memory: int | None, processes: int) -> None:
+        self.leaf, self._processes = leaf, processes
+        self._begin_empty(process_budget().limit if memory is None else memory)
 
-    def _begin_empty(self) -> None:
+    def _begin_empty(self, memory: int) -> None:
         budget = process_budget()
-        limit = int((budget.limit if self._memory is None else self._memory) * SHARE_OF_BUDGET)
-        self._allowance = Allowance(budget, limit)
+        self._allowance = Allowance(budget, int(min(memory, budget.limit) * SHARE_OF_BUDGET))
         self._kept: dict[int, Kept] = {}
         self._lock = threading.Lock()
         weakref.finalize(self, give_all_back, self._allowance).atexit = False
 
     def __getstate__(self) -> dict[str, Any]:
-        return {"leaf": self.leaf, "_memory": self._memory}
+        memory = int(self._allowance.limit / SHARE_OF_BUDGET / self._processes)
+        return {"leaf": self.leaf, "processes": 1, "memory": memory}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        vars(self).update(state)
-        self._begin_empty()
+        self.__init__(**state)  # type: ignore[misc]
 
     @property
     def source(self) -> Source:

@@ -206,13 +206,7 @@ def _cache(state: Planned, step: Cache, seed: int, number: int, context: Context
     leaves = [context.leaf_of(source, chain) for source, chain in zip(state.sources, state.chains, strict=True)]
     nothing = np.zeros(0, np.int64)
     state.sources = [
-        cached(
-            leaf,
-            step.place,
-            reached.get(state.first_member + member, nothing),
-            memory=context.options.memory,
-            skips_bad=context.skips_bad,
-        )
+        cached(leaf, step.place, reached.get(state.first_member + member, nothing), context.options)
         for member, leaf in enumerate(leaves)
     ]
     state.chains = [() for _ in state.sources]
