@@ -99,6 +99,21 @@ def test_more_threads_than_cores_are_only_kept_where_workers_wait() -> None:
     assert reading.settings[-1].workers > 16
 
 
+def test_what_does_not_help_is_taken_back_and_not_tried_again_at_once() -> None:
+    tuner = Tuner(None, None, cores=2)
+    outcome = run(Regime("", constant(0.05e-3), read=4e-3, readers=2, rows=16, spread=0.0), tuner, 12)
+    assert outcome.settings[-1].workers == 2
+    refused = [trial for trial in tuner.history if trial.get("kept") is False]
+    assert [trial["workers"] for trial in refused] == [8]
+
+
+def test_what_did_not_help_is_tried_again_much_later() -> None:
+    tuner = Tuner(None, None, cores=2)
+    run(Regime("", constant(0.05e-3), read=4e-3, readers=2, rows=16, spread=0.0), tuner, 50)
+    first, second, *_ = [trial["seconds"] for trial in tuner.history if trial["workers"] == 8]
+    assert first < 5 and second > first + 30
+
+
 def test_no_more_batches_ahead_than_the_budget_has_room_for() -> None:
     regime = Regime("", constant(1e-3), consumer=bursts(4e-3, 400e-3, 16))
     free = run(regime, Tuner(None, None, cores=2), 8)
@@ -191,11 +206,11 @@ def test_batches_ahead_bridge_bursts_as_far_as_they_can_be_won_back() -> None:
 
 
 def test_more_must_bring_more_and_fewer_must_do() -> None:
-    before, after = measured(cpu=1e-3, waited=1.0), measured(cpu=1e-3, waited=0.98)
+    before, after = measured(cpu=1e-3, waited=1.0, samples=6400), measured(cpu=1e-3, waited=0.98, samples=6400)
     assert not is_kept("more", before, after)
     assert is_kept("same", before, after)
-    assert is_kept("more", before, measured(cpu=1e-3, waited=0.96))
-    assert is_kept("ahead", before, measured(cpu=1e-3, waited=0.9, consumer=0.3))
+    assert is_kept("more", before, measured(cpu=1e-3, waited=0.96, samples=6400))
+    assert is_kept("ahead", before, measured(cpu=1e-3, waited=0.9, consumer=0.3, samples=6400))
     assert not is_kept("ahead", before, after)
     assert is_kept("fewer", before, measured(cpu=1e-3, waited=0.02, consumer=0.98))
     assert not is_kept("fewer", before, measured(cpu=1e-3, waited=0.1, consumer=0.9))

@@ -213,17 +213,16 @@ def _tidier(settings: Settings, measured: Measured, limits: Limits) -> Change | 
 
 def is_kept(kind: Kind, before: Measured, after: Measured) -> bool:
     """Whether what was tried is good enough: more must bring more, fewer must do, others must not hurt."""
+    better = max(BETTER, 1 + 0.5 / min(before.batches, after.batches))  # among few batches, half of one is chance
     if kind == "more":
-        return after.rate > BETTER * before.rate
+        return after.rate > better * before.rate
     if kind == "ahead":
         # A consumer that takes its time now and then makes rates of short windows differ; it must wait less.
-        return before.waited_seconds / before.batches - after.waited_seconds / after.batches > (
-            NOTHING_TO_GAIN * before.seconds / before.batches
-        )
+        saved = before.waited_seconds / before.batches - after.waited_seconds / after.batches
+        return saved > NOTHING_TO_GAIN * before.seconds / before.batches
     if kind == "fewer":
         return not after.is_starved
-    noise = max(BETTER - 1, 1 / after.batches)  # few batches: one that comes a little late looks like a loss
-    return after.rate * (1 + noise) >= before.rate
+    return after.rate * better >= before.rate
 
 
 def is_like(one: Measured, other: Measured) -> bool:
