@@ -186,6 +186,13 @@ def test_whether_decoding_is_reduced_follows_from_the_resized_size() -> None:
         assert (exact != reduced).any() == is_reduced
 
 
+def test_a_crop_that_begins_between_reduced_pixels_is_resampled() -> None:
+    data = jpeg(soft_picture(256, 128))
+    halved = from_jpeg(data, View((0, 0, 256, 128), (128, 64), (0, 0, 128, 64))).astype(int)
+    between = from_jpeg(data, View((1, 0, 254, 128), (127, 64), (0, 0, 127, 64)))
+    assert np.abs(between - (halved[:, :-1] + halved[:, 1:]) / 2).max() <= 1
+
+
 def test_the_fast_transform_is_asked_for_and_differs_a_little() -> None:
     import simplejpeg
 
@@ -253,7 +260,9 @@ def test_an_impossible_resized_size_is_a_failure(size: tuple[int, int]) -> None:
     assert found == [Failure(0, reason)]
 
 
-@pytest.mark.parametrize("crop", [(-1, 0, 8, 6), (0, 1, 8, 6), (0, 0, 9, 6), (0, 0, 0, 6), (2**62, 0, 2**62, 6)])
+@pytest.mark.parametrize(
+    "crop", [(-1, 0, 8, 6), (1, 0, 8, 6), (0, 1, 8, 6), (0, 0, 9, 6), (0, 0, 0, 6), (2**62, 0, 2**62, 6)]
+)
 def test_a_crop_outside_of_its_pixels_is_a_failure(crop: tuple[int, int, int, int]) -> None:
     x, y, w, h = crop
     reason = f"the crop of {w}×{h} px at {x},{y} is not inside the image of 8×6 px"
