@@ -132,7 +132,8 @@ def test_a_worker_that_does_not_listen_any_more_is_killed(
 ) -> None:
     monkeypatch.setattr(children, "ENDING_SECONDS", 0.1)
     before = held().processes
-    flow = pictures(executor).map(functions.Stuck(tmp_path, first=8)).batch(8)
+    # One thread: another one of the same process could be stuck before the first batch is complete.
+    flow = pictures(executor, workers=1).map(functions.Stuck(tmp_path, first=8)).batch(8)
     for _ in flow:
         break
     until(lambda: any(tmp_path.iterdir()), "a worker was stuck")
