@@ -69,7 +69,7 @@ def contest(entries: list[Entry], start: Start, expected: Expected, rounds: int)
         for number in range(rounds):
             order = list(alive) if number % 2 == 0 else list(alive)[::-1]
             for name in order:
-                standings[name].seconds.append(_checked(standings[name].entry, alive[name], expected).seconds)
+                _take_turn(standings[name], alive, expected)
             print(f"  round {number + 1} of {rounds}", file=sys.stderr)
     finally:
         for contestant in alive.values():
@@ -78,6 +78,15 @@ def contest(entries: list[Entry], start: Start, expected: Expected, rounds: int)
         if standing.took_part:
             standing.rate = expected.of(standing.entry).samples / statistics.median(standing.seconds)
     return list(standings.values())
+
+
+def _take_turn(standing: Standing, alive: dict[str, Contestant], expected: Expected) -> None:
+    name = standing.entry.name
+    try:
+        standing.seconds.append(_checked(standing.entry, alive[name], expected).seconds)
+    except Absent as reason:
+        standing.absent = str(reason)
+        alive.pop(name).close()
 
 
 def _warm_up(entry: Entry, start: Start, expected: Expected, standing: Standing, alive: dict[str, Contestant]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import select
 import subprocess
 import tempfile
 from collections.abc import Mapping
@@ -13,6 +14,7 @@ from typing import Any, Protocol
 from benchmarks.feeding.environments import OURS, Environments
 
 ROOT = Path(__file__).parents[2]
+PATIENCE_SECONDS = 900.0  # compiling, converting the data, and a pass on a busy machine
 Role = str  # "penstock", "peer", or "limit": a loop without any pipeline around it
 
 
@@ -89,6 +91,8 @@ class Server:
 
     def _answer(self) -> dict[str, Any]:
         assert self._process.stdout is not None
+        if not select.select([self._process.stdout], [], [], PATIENCE_SECONDS)[0]:
+            raise Absent(f"it has not answered for {PATIENCE_SECONDS:.0f} seconds")
         line = self._process.stdout.readline()
         if not line:
             self._process.wait()
