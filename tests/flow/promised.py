@@ -11,12 +11,12 @@ import numpy as np
 
 import penstock as ps
 from jpeg_making import jpeg, soft_picture
-from made_sources import EveryKind, Pictures, Reels
+from made_sources import EveryKind, Pictures, Reels, pixels
 from penstock.augment import HorizontalFlip, Normalize, RandomCrop, RandomResizedCrop, Resize, VerticalFlip
 from penstock.codecs.images import encode_image
 
 SIZE = 16
-KINDS = ("jpeg pack", "raw pack", "png", "split", "clips", "padded", "ragged", "subset of clips")
+KINDS = ("jpeg pack", "raw pack", "png", "split", "clips", "padded", "ragged", "subset of clips", "sequence")
 CHAINS = ("cropped", "normalised", "flipped", "own", "noised", "half")
 
 
@@ -58,6 +58,17 @@ class Squares(Pictures):
 
     def __init__(self, count: int = 20) -> None:
         super().__init__(count, "png", group_size=3)
+
+
+class Items:
+    """A sequence whose items are batches of four."""
+
+    def __len__(self) -> int:
+        return 5
+
+    def __getitem__(self, number: int) -> dict[str, Any]:
+        rows = range(number * 4, min(number * 4 + 4, 18))
+        return {"image": np.stack([pixels(row, 18, 17) for row in rows]), "label": np.array(rows) % 3}
 
 
 class Kinds(EveryKind):
@@ -193,6 +204,8 @@ def _source(case: Case, packs: Packs) -> Any:
             return packs.jpeg.split("train")
         case "clips":
             return packs.frames
+        case "sequence":
+            return ps.from_sequence(Items(), unbatch=True)
         case "subset of clips":
             return ps.Subset(packs.raw_frames, np.arange(1, 13))
     return Kinds(17)
