@@ -134,9 +134,10 @@ def test_a_worker_that_does_not_listen_any_more_is_killed(
     before = held().processes
     # One thread: another one of the same process could be stuck before the first batch is complete.
     flow = pictures(executor, workers=1).map(functions.Stuck(tmp_path, first=8)).batch(8)
-    for _ in flow:
-        break
+    batches = flow.epoch(0)
+    next(batches)
     until(lambda: any(tmp_path.iterdir()), "a worker was stuck")
+    batches.close()  # type: ignore[attr-defined]
     flow.close()
     assert held().processes == before
 
