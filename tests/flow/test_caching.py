@@ -12,11 +12,11 @@ import numpy as np
 import pytest
 
 import penstock as ps
+from made_sources import EveryKind, Pictures, pixels
 from penstock.flow import caching
 from penstock.flow.budget import Budget
 from penstock.flow.caching import MemoryCache
 from penstock.flow.making import Leaf
-from made_sources import EveryKind, Pictures, pixels
 
 
 class Counted:
@@ -373,7 +373,43 @@ def test_a_cache_whose_making_was_killed_goes_on_where_it_stopped(tmp_path: Path
     second = run_killed(tmp_path, -1)
     assert second.returncode == 0, second.stderr
     made = [int(line) for line in second.stdout.split("sum")[0].split()]
-    assert 40 > len(made) and set(range(30, 40)) <= set(made)
+    assert len(made) < 40 and set(range(30, 40)) <= set(made)
     assert len(packs(tmp_path)) == 1 and not list(tmp_path.glob("*.partial"))
     expected = sum(np.random.default_rng(index).random(2**20).sum() for index in range(40))
     assert float(second.stdout.split("sum")[1]) == pytest.approx(expected)
+
+
+SHARED = r"""
+import os, sys
+import numpy as np
+import penstock as ps
+
+class Slow:
+    schema = ps.Schema((ps.Field("values", "array", "float64", (None,)),))
+    def __len__(self): return 60
+    def fingerprint(self): return "slow"
+    def read(self, index): return ps.Raw(index, None)
+    def decode(self, raw):
+        os.write(1, b"." * 1)
+        return {"values": np.random.default_rng(raw.index).random(2**16)}
+
+flow = ps.Flow(Slow(), workers=0).cache(sys.argv[1]).batch(4)
+flow._running.program
+sys.stdin.readline()  # all begin at once
+print("sum", repr(float(sum(batch["values"].sum() for batch in flow))))
+"""
+
+
+def test_several_ranks_that_want_the_same_cache_make_it_once(tmp_path: Path) -> None:
+    command = [sys.executable, "-c", SHARED, str(tmp_path)]
+    ranks = [subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) for _ in range(3)]
+    for rank in ranks:
+        assert rank.stdin is not None
+        rank.stdin.write("\n")
+        rank.stdin.flush()
+    outputs = [rank.communicate(timeout=120)[0] for rank in ranks]
+    assert [rank.returncode for rank in ranks] == [0, 0, 0]
+    assert len({output.split("sum")[1] for output in outputs}) == 1
+    # Each makes one to see what batches look like; the one that makes the cache makes its first once more.
+    assert sum(output.count(".") - output.split("sum")[1].count(".") for output in outputs) <= 60 + 3 + 3
+    assert len(packs(tmp_path)) == 1 and not list(tmp_path.glob("*.partial"))

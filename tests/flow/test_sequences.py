@@ -167,6 +167,13 @@ def test_a_bad_item_is_named_or_replaced() -> None:
     assert [bad.index for bad in flow.bad_samples] == [3]
 
 
+def test_explain_tells_that_items_are_batches() -> None:
+    flow = ps.Flow(ps.from_sequence(Batches()), workers=2).shuffle().map(dict, batched=True)
+    assert "an item of the sequence" in flow.explain() and "item_of_sequence" not in flow.explain()
+    list(flow)
+    assert "Measured so far" in flow.explain()
+
+
 # Samples out of items
 
 

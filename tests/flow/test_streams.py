@@ -15,7 +15,7 @@ import penstock as ps
 from made_sources import pixels
 from penstock.flow.budget import process_budget
 from penstock.flow.interleaving import interleaved
-from penstock.flow.streams import promises
+from penstock.flow.stream_words import promises
 
 Batch = dict[str, Any]
 
@@ -404,3 +404,14 @@ def test_what_is_no_function_is_refused(wrong: Any) -> None:
 def test_a_stream_says_what_it_does_not_promise() -> None:
     assert any("resume" in line for line in promises(ps.from_generator(counted())))
     assert promises(Numbered()) == []
+
+
+def test_explain_tells_of_a_stream_what_runs_and_what_is_not_promised() -> None:
+    stream = ps.from_generator([counted(), counted()], length=46)
+    flow = ps.Flow(stream, workers=2).filter(lambda sample: True).shuffle(window=7).batch(4)
+    for _ in range(2):
+        text = flow.explain()
+        for words in ("2 streams of", "46 samples", "2 of 2 streams in turn", "buffer of 7", "exact resume cannot be"):
+            assert words in text, text
+        list(flow)
+    assert "Measured so far" in flow.explain()

@@ -98,9 +98,10 @@ class DiskCache:
         return digest([*known, made_by, identity_of_value(self._wanted)])
 
     def _open(self, path: Path) -> None:
-        while not path.exists():
+        rows = None if path.exists() else _CacheRows(self.leaf, self._wanted, self._skips_bad)
+        while rows is not None and not path.exists():
             try:
-                self._make(path)
+                rows.write(path)
             except BeingWritten:
                 # Another rank of this machine makes it: the lock goes when that process does, however it ends.
                 time.sleep(SECONDS_BETWEEN_LOOKS)
@@ -108,14 +109,9 @@ class DiskCache:
                 if not path.exists():  # else another process finished it between our look and our lock
                     raise
         opened = Pack(path)
-        rows = np.full(len(self), -1, np.int64)
-        rows[np.asarray(opened.column(INDEX), np.int64)] = np.arange(len(opened))
-        self._pack, self._rows = opened, rows
-
-    def _make(self, path: Path) -> None:
-        rows = _CacheRows(self.leaf, self._wanted, self._skips_bad)
-        bad = "skip" if self._skips_bad else "raise"
-        pack(rows, path, resume=True, codec=rows.codec, split="cache", on_bad_sample=bad)
+        places = np.full(len(self), -1, np.int64)
+        places[np.asarray(opened.column(INDEX), np.int64)] = np.arange(len(opened))
+        self._pack, self._rows = opened, places
 
 
 class _CacheRows:
@@ -134,6 +130,11 @@ class _CacheRows:
                 if not self._skips_bad or number + 1 == len(self._wanted):
                     raise
         raise RecipeError("there is nothing to cache.")
+
+    def write(self, path: Path) -> None:
+        """Make the pack, or go on with it."""
+        bad = "skip" if self._skips_bad else "raise"
+        pack(self, path, resume=True, codec=self.codec, split="cache", on_bad_sample=bad)
 
     @property
     def codec(self) -> str:

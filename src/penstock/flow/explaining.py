@@ -13,7 +13,9 @@ from penstock.flow.hops import HOPS
 from penstock.flow.making import Leaf
 from penstock.flow.program import Program
 from penstock.flow.proposing import cache_words
+from penstock.flow.sequences import TAKEN_OUT, gives_batches
 from penstock.flow.steps import Clips, Filter, Repeat, Sample, Shuffle, Skip, Step, Take, Where
+from penstock.flow.stream_words import stream_rows, stream_words
 from penstock.flow.unfused import fused_words, unfused_words
 from penstock.flow.windows import WindowShuffled
 from penstock.flow.wording import counted, size_words, source_words, step_words
@@ -28,7 +30,7 @@ _CHANGE_COUNTS = (Where, Filter, Sample, Clips, Take, Skip, Repeat)
 def explained(plan: Plan, options: FlowOptions, running: Running) -> str:
     """All of it, for people."""
     lines = ["The plan as written", *_written(plan, running)]
-    if plan.batch is None:
+    if plan.batch is None and not gives_batches(plan.source):
         return "\n".join([*lines, "", "It has no batch yet: add .batch(size) to run it."])
     lines += ["", "The plan as run", *_aligned(_as_run(plan, options, running))]
     if running.metrics.batches:
@@ -47,6 +49,8 @@ def _written(plan: Plan, running: Running) -> list[str]:
 
 def _start(plan: Plan, depth: int = 0) -> list[tuple[str, str]]:
     indent = "  " * depth
+    if plan.stream is not None:
+        return [(f"{stream_words(plan.stream)}, seed {plan.seed}", "")]
     if plan.source is not None:
         return [(f"{indent}{source_words(plan.source)}, seed {plan.seed}", "")]
     assert plan.mixture is not None
@@ -59,6 +63,8 @@ def _start(plan: Plan, depth: int = 0) -> list[tuple[str, str]]:
 
 
 def _steps(plan: Plan, running: Running) -> list[tuple[str, str]]:
+    if plan.stream is not None or gives_batches(plan.source):
+        return [(f".{step_words(step)}", "") for step in plan.steps]
     lengths = running.planned.lengths
     on_samples = zip(plan.steps[: len(lengths)], lengths, strict=True)
     before = [(f".{step_words(step)}", _samples_after(step, length)) for step, length in on_samples]
@@ -86,11 +92,13 @@ def _batches_after(step: Step, count: int | None) -> str:
 
 
 def _as_run(plan: Plan, options: FlowOptions, running: Running) -> list[tuple[str, str]]:
+    if plan.stream is not None:
+        return stream_rows(plan.stream, plan, running.tuner)
     program = running.program
     rows = [("order", words) for words in _order(plan, running)]
     made = [words for leaf in program.leaves for words in _made(leaf)]
     rows += [("make", words) for words in dict.fromkeys([*made, *_functions_of_batches(program)])]
-    rows += [("batch", _layout(program))]
+    rows += [("batch", "an item of the sequence" if gives_batches(plan.source) else _layout(program))]
     rows += [("workers", words) for words in _workers(options, running)]
     rows += [("memory", _memory(program, options, running.tuner.settings.prefetch))]
     rows += [("errors", _bad(options, running))]
@@ -149,7 +157,7 @@ def _approximations(leaf: Leaf) -> list[str]:
 
 
 def _functions_of_batches(program: Program) -> list[str]:
-    names = [step_words(link.step) for link in program.batch_chain]
+    names = [step_words(link.step) for link in program.batch_chain if link.step != TAKEN_OUT]
     return [f"whole batches, for {', '.join(names)}: they are not shared by workers"] if names else []
 
 
@@ -213,7 +221,7 @@ def _measured(options: FlowOptions, running: Running) -> list[str]:
     held = Held.of(metrics, tuner.settings, tuner.cores, options.workers is not None)
     words = binding_words(held)
     lines.append(f"  {words[0].upper()}{words[1:]}.")
-    proposal = None if held.consumer_binds else cache_words(running)
+    proposal = None if held.consumer_binds or not running.has_random_access else cache_words(running)
     return lines if proposal is None else [*lines, f"  {proposal}"]
 
 

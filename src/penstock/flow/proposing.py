@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from penstock.flow.budget import process_budget
+from penstock.flow.caching import SHARE_OF_BUDGET, MemoryCache
 from penstock.flow.chains import Chain
+from penstock.flow.disk_cache import DiskCache
 from penstock.flow.fusing import located
 from penstock.flow.making import Leaf
 from penstock.flow.steps import Augment
@@ -31,11 +33,13 @@ def cache_words(running: Running) -> str | None:
     if len(running.program.leaves) != 1 or decode < WORTH_IT * total:
         return None
     leaf = running.program.leaves[0]
+    if isinstance(leaf.source, (MemoryCache, DiskCache)):
+        return None
     constant = constant_links(leaf.chain)
     size = sample_bytes(leaf, constant)
     if size is None or is_cheap(leaf) or (leaf.fusion is not None and not _resizes(constant)):
         return None
-    needs, room = size * len(leaf.source), process_budget().limit
+    needs, room = size * len(leaf.source), int(process_budget().limit * SHARE_OF_BUDGET)
     where = f"behind {constant[-1].step.name}" if constant else "before the first map"
     seconds = decode / max(hops["decode"].items, 1) * len(leaf.source)
     saves = f"decoding, {seconds:,.1f} CPU seconds an epoch"

@@ -40,6 +40,8 @@ if TYPE_CHECKING:
 class Running:
     """What changes while a flow is used. The plan does not."""
 
+    has_random_access = True
+
     def __init__(self, plan: Plan, options: FlowOptions) -> None:
         self._plan, self._options = plan, options
         self._planned: Planned | None = None

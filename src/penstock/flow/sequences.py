@@ -268,10 +268,13 @@ def plan_of_items(plan: Plan) -> Plan:
     ranks = next((step.world_size for step in plan.steps if isinstance(step, Shard)), 1)
     functions = [step for step in plan.steps if isinstance(step, Map)]
     others = [step for step in plan.steps if not isinstance(step, Map)]
-    steps = (*others, Batch(ranks, "fixed", 0, False), Map(unwrapped, batched=True), *functions)
+    steps = (*others, Batch(ranks, "fixed", 0, False), TAKEN_OUT, *functions)
     return replace(plan, steps=steps)
 
 
-def unwrapped(batch: dict[str, Any]) -> dict[str, Any]:
+def item_of_sequence(batch: dict[str, Any]) -> dict[str, Any]:
     """The item that a batch of one consists of."""
     return {**batch["item"][0], "index": int(batch["index"][0])}
+
+
+TAKEN_OUT = Map(item_of_sequence, batched=True)

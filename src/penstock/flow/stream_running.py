@@ -87,6 +87,8 @@ def check_options(options: FlowOptions) -> None:
 class StreamRunning(Running):
     """An epoch is read from its beginning each time, and has a place, but none that one could go back to."""
 
+    has_random_access = False
+
     def __init__(self, plan: Plan, options: FlowOptions) -> None:
         check_options(options)
         super().__init__(plan, options)

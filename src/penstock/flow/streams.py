@@ -146,15 +146,3 @@ def _takes_epoch(function: Generate) -> bool:
 def guessed_schema(sample: Sample) -> Schema:
     """The fields of a stream that augmentations know, by what they look like in its first sample."""
     return Schema(tuple(Field(name, kind) for name, kind in guessed_kinds(sample).items()))
-
-
-def promises(source: Any) -> list[str]:
-    """What a flow over this source cannot promise, in words for `explain`."""
-    if not isinstance(source, Stream):
-        return []
-    return [
-        "a stream is read in order by one thread of this process, whatever the workers are; every rank reads all of it",
-        "exact resume cannot be promised: nobody can ask a generator for its next sample but itself",
-        "shuffle mixes samples within a buffer (window=…) and not the whole dataset",
-        "the same batches in every run as far as the generators give the same samples in the same order",
-    ]
