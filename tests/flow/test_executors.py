@@ -185,6 +185,26 @@ def test_workers_may_become_more_and_fewer_while_they_work(kind: Any) -> None:
     children.close()
 
 
+def test_a_process_that_is_no_longer_needed_ends_also_when_its_epoch_is_left(tmp_path: Path) -> None:
+    gate = functions.Gate(tmp_path, first=0)
+    flow = ps.Flow(Pictures(8)).map(gate).batch(8)
+    (tmp_path / "open").touch()
+    program = flow._running.program  # makes the first sample, for which the gate is open
+    (tmp_path / "open").unlink()
+    before = held().processes
+    children = Children(program, "process", 2)
+    memory = np.frombuffer(children.make_memory(0, program.layout.slot_bytes(8)), np.uint8)
+    for row in range(4):
+        children.submit(Task(0, 0, 0, row, row + 1, row, 0), program.layout.arrays(memory, 8))
+    until(lambda: len(set(gate.waiting) - {os.getpid()}) == 2, "both were at work")
+    children.resize(1)
+    children.leave()
+    (tmp_path / "open").touch()
+    until(lambda: len(held().processes - before) == 1, "one had ended")
+    assert children.is_sound
+    children.close()
+
+
 # Functions
 
 

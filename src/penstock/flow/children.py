@@ -141,6 +141,8 @@ class Children:
             self._waiting.clear()
             for process in self._processes:
                 process.tasks.clear()
+                if not process.takes_tasks:  # nothing that it may still answer is waited for
+                    process.tell_to_end()
             self._drop_events()
         self._let_go_of_slots()
         for process in list(self._processes):
