@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import penstock as ps
-from made_sources import EveryKind, Pictures, pixels
+from made_sources import EveryKind, Pictures, Reels, pixels
 from penstock.flow import caching
 from penstock.flow.budget import Budget
 from penstock.flow.caching import MemoryCache
@@ -114,6 +114,40 @@ def test_a_cache_of_a_pack_keeps_what_the_kernel_made(tmp_path: Path, place: str
         start.map(ps.augment.Normalize()).batch(5),
         start.map(ps.augment.Normalize()).cache(place if place == "memory" else tmp_path / "cache").batch(5),
     )
+
+
+class Frames(Reels):
+    """Frames of videos that know which video they belong to."""
+
+    def column(self, name: str) -> Any:
+        assert name == "group"
+        return np.array([part.key for part in self.parts for _ in range(part.frames)])
+
+    def annotations(self, index: int) -> dict[str, Any]:
+        part, frame = self._locate(index)
+        return part.annotations(frame)
+
+    def fingerprint(self) -> str:
+        return "frames"
+
+
+@pytest.mark.parametrize("place", ["memory", "folder"])
+def test_clips_come_out_of_a_cache_as_they_went_in(tmp_path: Path, place: str) -> None:
+    start = ps.Flow(Frames(9, 7), seed=1).clips(3, label="all").shuffle().map(ps.augment.CenterCrop(16))
+    cached = start.cache(place if place == "memory" else tmp_path)
+    flip = ps.augment.HorizontalFlip()
+    assert_same_epochs(start.map(flip).batch(5), cached.map(flip).batch(5))
+
+
+@pytest.mark.parametrize("place", ["memory", "folder"])
+def test_caches_can_stand_behind_one_another_and_in_mixed_flows(tmp_path: Path, place: str) -> None:
+    def mixed(cache: Any) -> ps.Flow:
+        first = cache(ps.Flow(Counted(8)).shuffle().map(brighter)).map(brighter)
+        second = cache(cache(ps.Flow(Counted(6, "2")).map(brighter)))
+        return cache(ps.mix([first, second], [2, 1], seed=4).map(brighter)).map(ps.augment.RandomCrop(8)).batch(3)
+
+    where = place if place == "memory" else tmp_path
+    assert_same_epochs(mixed(lambda flow: flow), mixed(lambda flow: flow.cache(where)))
 
 
 def test_a_memory_cache_makes_every_sample_once() -> None:

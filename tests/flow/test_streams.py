@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import gc
 import threading
+import zlib
 from collections.abc import Iterator
 from itertools import islice
 from typing import Any
@@ -13,6 +14,7 @@ from hypothesis import strategies as st
 
 import penstock as ps
 from made_sources import pixels
+from penstock.flow import stream_reading
 from penstock.flow.budget import process_budget
 from penstock.flow.interleaving import interleaved
 from penstock.flow.stream_words import promises
@@ -286,6 +288,46 @@ def test_a_generator_is_closed_when_the_epoch_is_left(workers: int) -> None:
         assert len(list(islice(batches, 3))) == 3
         batches.close()
     assert len(closed) == 40
+
+
+def test_a_generator_that_does_not_come_back_is_told_and_does_not_hang_the_loop(monkeypatch: Any) -> None:
+    monkeypatch.setattr(stream_reading, "PATIENCE_SECONDS", 0.01)
+    waits, closed = threading.Event(), threading.Event()
+
+    def waiting() -> Iterator[Any]:
+        try:
+            yield {"value": 0}
+            waits.wait()
+            yield {"value": 1}
+        finally:
+            closed.set()
+
+    batches = iter(ps.Flow(ps.from_generator(waiting), workers=1).batch(1))
+    next(batches)
+    with pytest.warns(RuntimeWarning, match="has not come back"):
+        batches.close()  # type: ignore[attr-defined]
+    waits.set()
+    assert closed.wait(60)
+    for thread in threading.enumerate():
+        if thread.name == "penstock-reader":
+            thread.join()
+
+
+def test_a_function_is_called_by_as_many_workers_at_once_as_it_says() -> None:
+    noise = np.random.default_rng(0).bytes(2**20)
+    lock, inside, most = threading.Lock(), [0], [0]
+
+    def counting(sample: dict[str, Any]) -> dict[str, Any]:
+        with lock:
+            inside[0] += 1
+            most[0] = max(most[0], inside[0])
+        zlib.compress(noise, 1)  # lets go of the GIL for long enough to meet others
+        with lock:
+            inside[0] -= 1
+        return sample
+
+    flow = ps.Flow(ps.from_generator(counted(24)), workers=3).map(counting, workers=1).batch(3)
+    assert len(list(flow)) == 8 and most == [1]
 
 
 def test_leaving_an_epoch_gives_all_bytes_back() -> None:

@@ -34,7 +34,7 @@ def cached(leaf: Leaf, place: str | Path, wanted: Numbers, options: FlowOptions)
         return MemoryCache(leaf, options.memory, max(cores(), options.workers or 1))
     if not str(place):
         raise RecipeError('cache("") has no place: use cache("memory"), or name a folder.')
-    return DiskCache(leaf, Path(place), wanted, options.on_bad_sample == "substitute")
+    return DiskCache(leaf, Path(place).expanduser(), wanted, options.on_bad_sample == "substitute")
 
 
 class MemoryCache:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import warnings
 from collections import deque
 from collections.abc import Callable, Generator
 from contextlib import closing
@@ -11,6 +12,8 @@ from typing import Protocol
 from penstock.errors import RecipeError
 from penstock.flow.budget import Allowance
 from penstock.flow.feeding import Group
+
+PATIENCE_SECONDS = 10.0  # for a generator that waits for something else, when its epoch is left
 
 
 class Reading(Protocol):
@@ -95,7 +98,14 @@ class ThreadReading:
         with self._changed:
             self.is_closing = True
             self._changed.notify_all()
-        self._thread.join()
+        self._thread.join(PATIENCE_SECONDS)
+        if self._thread.is_alive():
+            warnings.warn(
+                f"the stream was left, and its generator has not come back for {PATIENCE_SECONDS:g} seconds: its "
+                "thread ends when it does. Give what it waits for (a socket, a queue) a timeout.",
+                RuntimeWarning,
+                stacklevel=2,
+            )
         self._allowance.give(self._held)
         self._held = 0
         self._ready.clear()
