@@ -179,6 +179,29 @@ def test_a_function_that_fails_names_the_sample(function: Any, words: str) -> No
         list(numbers().map(function).batch(4))
 
 
+@pytest.mark.parametrize(
+    ("first", "other", "words"),
+    [
+        (np.int8(1), np.int64(1000), "one int64 here and one int8 in other samples"),
+        (np.float32(1), np.float64(1e300), "one float64 here and one float32"),
+        (np.uint8(1), np.int64(-1), "one int64 here and one uint8"),
+        (1, 1.5, "one float64 here and one int64"),
+        ([1, 2], [3, [4]], "'value' cannot become an array"),
+        (1, None, "one object here"),
+    ],
+)
+def test_a_number_never_turns_into_another_one(first: Any, other: Any, words: str) -> None:
+    flow = numbers(3).map(lambda sample: {"value": other if sample["value"] == 1 else first}).batch(3)
+    with pytest.raises(HopError, match=f"sample 1: collate failed: .*{words}"):
+        list(flow)
+
+
+def test_numbers_of_other_types_that_fit_are_taken() -> None:
+    values = [np.int16(5), 7, np.int64(-3)]
+    (batch,) = numbers(3).map(lambda sample: {"value": values[sample["value"]]}).batch(3)
+    assert batch["value"].tolist() == [5, 7, -3] and batch["value"].dtype == np.int16
+
+
 def test_a_function_on_batches_must_give_a_batch() -> None:
     with pytest.raises(RecipeError, match="of map\\(batched=True\\) gave ndarray and must return a dict"):
         list(numbers().batch(4).map(lambda batch: batch["value"], batched=True))

@@ -42,8 +42,8 @@ class Rows:
                 continue
             if name not in sample:
                 raise RecipeError(f"a sample without {name!r}: it has {', '.join(sample)}; other samples have it")
-            value = np.asarray(sample[name])
-            if value.shape != place.shape or not np.can_cast(value.dtype, place.dtype, "same_kind"):
+            value = _array(name, sample[name])
+            if value.shape != place.shape or not (value.dtype == place.dtype or _fits(value, place.dtype)):
                 raise RecipeError(_unlike(name, value, place.shape, place.dtype))
             self.arrays[name][row] = value
         for name in self.layout.loose:
@@ -70,6 +70,26 @@ class _ListPart:
 
     def __setitem__(self, position: int, value: Any) -> None:
         self._values[self._start + position] = value
+
+
+def _array(name: str, value: Any) -> NDArray[Any]:
+    try:
+        return np.asarray(value)
+    except ValueError as error:  # lists of different lengths
+        raise RecipeError(f"{name!r} cannot become an array: {error}") from error
+
+
+def _fits(value: NDArray[Any], dtype: np.dtype[Any]) -> bool:
+    """Whether a value of another type can stand among these; a number never turns into another one."""
+    if np.can_cast(value.dtype, dtype, "safe"):
+        return True
+    if not np.can_cast(value.dtype, dtype, "same_kind"):
+        return False
+    with np.errstate(over="ignore"):
+        cast = value.astype(dtype)
+    if dtype.kind in "fc":  # rounded, but not to infinity
+        return bool((np.isfinite(cast) == np.isfinite(value)).all())
+    return bool((cast == value).all())
 
 
 def _unlike(name: str, value: NDArray[Any], shape: tuple[int, ...], dtype: Any) -> str:
