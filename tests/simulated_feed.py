@@ -39,6 +39,8 @@ class Job:
     cpu: float
     read: float
     begun: float = 0.0
+    has_read: float = 0.0  # when it was ready for a core
+    core_wait: float = 0.0
 
 
 class Workers:
@@ -92,6 +94,7 @@ class Workers:
             self._later(job.read, "read", job)
         while self._runnable and self._running < self.regime.cores:
             job = self._runnable.popleft()
+            job.core_wait = self.now - job.has_read
             self._running += 1
             self._later(job.cpu, "made", job)
 
@@ -103,11 +106,12 @@ class Workers:
         self.now, _, what, job = heapq.heappop(self._events)
         if what == "read":
             self._reads -= 1
+            job.has_read = self.now
             self._runnable.append(job)
         else:
             self._running -= 1
             self._in_hand -= 1
-            costs = Costs()
+            costs = Costs(core_wait_seconds=job.core_wait)
             costs.hops["decode"].add(HopCost(job.rows, job.cpu, self.now - job.begun - job.cpu, 0))
             self.done.append((job.batch, costs, job.rows))
         self._advance()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -267,6 +268,10 @@ def held(
         ),
         (held(cpu=0.5, wait=1.45, hop="read"), "reading binds: a worker waits 1.4 ms for the bytes of a sample"),
         (held(cpu=0.5, wait=1.45, hop="transform"), "waiting in transform binds (1.4 ms a sample)"),
+        (
+            replace(held(cpu=0.5, wait=1.45), measured=Measured(20, 1000, 1.0, 0.0, 1000, 0.5, 0.1, 1.4)),
+            "cores that others use bind: a sample waits 1.4 ms for one",
+        ),
         (held(cpu=0.5, waited=0.01), "the consumer binds: batches wait for it. It takes 1,000 samples/s"),
         (held(cpu=0.5, waited=0.5), "nothing binds all the time: workers were idle for 75%"),
         (held(cpu=0.9, workers=0), "samples are made in the calling thread (workers=0); decode takes most of it"),

@@ -78,12 +78,13 @@ def test_sums_are_sums() -> None:
     metrics = Metrics()
     costs = Costs()
     costs.hops["decode"].add(HopCost(8, 0.5, 0.25, 100))
+    costs.core_wait_seconds = 0.125
     metrics.made(costs, 8)
     metrics.made(costs, 8)
     metrics.delivered(HopCost(8, 0.125, 1.0, 64), 3, 1.125)
     metrics.delivered(HopCost(8, 0.125, 0.5, 64), 1, 0.625)
     metrics.used(0.25)
-    assert metrics.work() == (16, 1.0, 0.5)
+    assert metrics.work() == (16, 1.0, 0.25, 0.25)
     report = metrics.as_dict()
     assert report["running_seconds"] == 2.0
     assert report["batches_per_second"] == 1.0

@@ -22,6 +22,7 @@ from penstock.flow.allocating import (
     parts_of_batch,
     worth_having,
 )
+from penstock.flow.core_wait import CoreWait
 from penstock.flow.remembering import Remembered
 from penstock.flow.tuning import Tuner
 from simulated_feed import Fixed, Regime, Workers, run
@@ -142,6 +143,22 @@ def test_cores_are_worth_as_many_workers_as_keep_them_busy() -> None:
     assert worth_having(measured(cpu=1e-3, wait=1e-3), 4) == 8
     assert worth_having(measured(cpu=1e-3, wait=1.0), 4) == 64
     assert worth_having(measured(cpu=0.0), 4) == 4
+
+
+def test_waiting_for_a_core_is_no_reason_for_more_workers() -> None:
+    contended = Measured(20, 1000, 1.0, 0.0, 1000, cpu_seconds=1.0, wait_seconds=0.0, core_wait_seconds=3.0)
+    assert worth_having(contended, 4) == 4
+    assert contended.busy(4) == 1.0
+
+
+def test_core_wait_is_counted_for_its_own_thread_and_leaves_no_file_open() -> None:
+    open_files = len(list(Path("/proc/self/fd").iterdir())) if Path("/proc/self/fd").exists() else 0
+    with CoreWait() as core_wait:
+        first = core_wait.seconds()
+        assert 0 <= first <= core_wait.seconds()
+    assert core_wait.seconds() == 0.0
+    if open_files:
+        assert len(list(Path("/proc/self/fd").iterdir())) == open_files
 
 
 def test_a_consumer_needs_its_rate_times_the_time_of_a_sample_and_a_tenth() -> None:

@@ -62,7 +62,8 @@ class Measured:
     consumer_seconds: float  # of the consumer, with batches
     made: int  # samples that workers finished
     cpu_seconds: float  # of workers
-    wait_seconds: float  # of workers, while they made samples
+    wait_seconds: float  # of workers while they made samples, for anything but a core
+    core_wait_seconds: float = 0.0  # of workers while they made samples, because others had the cores
     consumer_times: Sequence[float] = ()  # seconds with each batch, where they are known
 
     @property
@@ -91,11 +92,15 @@ class Measured:
     @property
     def cost(self) -> float:
         """Seconds that a worker has one sample in hand."""
-        return (self.cpu_seconds + self.wait_seconds) / max(self.made, 1)
+        return self.in_hand_seconds / max(self.made, 1)
+
+    @property
+    def in_hand_seconds(self) -> float:
+        return self.cpu_seconds + self.wait_seconds + self.core_wait_seconds
 
     def busy(self, workers: int) -> float:
         """The part of their time that workers had something in hand."""
-        return (self.cpu_seconds + self.wait_seconds) / max(workers * self.seconds, 1e-9)
+        return self.in_hand_seconds / max(workers * self.seconds, 1e-9)
 
     @property
     def is_starved(self) -> bool:
@@ -122,10 +127,14 @@ def capacity(cpu_cost: float, cost: float, workers: int, cores: int) -> float:
 
 
 def worth_having(measured: Measured, cores: int) -> int:
-    """Workers that keep all cores busy: more than cores only for the time that they wait."""
-    if measured.cpu_cost <= 0:
+    """Workers that keep all cores busy: more than cores only for the time that they wait.
+
+    Waiting for a core does not count: flows of several ranks would outbid each other on the same cores.
+    """
+    if measured.cpu_seconds <= 0:
         return cores
-    return max(min(round(cores * measured.cost / measured.cpu_cost), MOST_WORKERS), cores)
+    idle = measured.wait_seconds / measured.cpu_seconds
+    return max(min(round(cores * (1 + idle)), MOST_WORKERS), cores)
 
 
 def needed(measured: Measured) -> int:
@@ -166,7 +175,7 @@ def _more(settings: Settings, measured: Measured, limits: Limits) -> Change | No
     wanted = min(wanted, max(settings.workers * MOST_GROWTH, limits.cores))
     if wanted < settings.workers * LEAST_STEP:
         return None
-    idle = 1 - measured.cpu_cost / max(measured.cost, 1e-12)
+    idle = measured.wait_seconds / max(measured.in_hand_seconds, 1e-12)
     reason = "cores were free" if settings.workers < limits.cores else f"workers waited {idle:.0%} of their time"
     why = f"the consumer waited {measured.waiting_share:.0%} of the time and {reason}"
     return Change("more", arranged(settings, wanted, measured, limits), why)

@@ -17,6 +17,7 @@ from queue import SimpleQueue
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from penstock.flow.core_wait import CoreWait
     from penstock.flow.messages import Begin, Slot, Work
     from penstock.flow.program import Program
     from penstock.flow.tasks import Arrays, Done
@@ -90,20 +91,23 @@ class Child:
         self._threads = threads
 
     def _serve_tasks(self) -> None:
+        from penstock.flow.core_wait import CoreWait
+
         try:
-            while (work := self._work.get()) is not None:
-                arrays = self._slots.get(work.task.slot)
-                if work.run == self._run and arrays is not None:
-                    self._answer(work, arrays)
+            with CoreWait() as core_wait:
+                while (work := self._work.get()) is not None:
+                    arrays = self._slots.get(work.task.slot)
+                    if work.run == self._run and arrays is not None:
+                        self._answer(work, arrays, core_wait)
         except BaseException:  # noqa: BLE001 - whoever waits for an answer must see that none will come
             give_up()
 
-    def _answer(self, work: Work, arrays: Arrays) -> None:
+    def _answer(self, work: Work, arrays: Arrays, core_wait: CoreWait) -> None:
         from penstock.flow import messages
         from penstock.flow.threads import answered
 
         assert self._program is not None
-        parcel, descriptors = wrapped_answer(answered(self._program, work.task, arrays))
+        parcel, descriptors = wrapped_answer(answered(self._program, work.task, arrays, core_wait))
         try:
             self._send(messages.Answer(work.run, work.task, parcel), descriptors)
         finally:

@@ -68,11 +68,14 @@ def _cores(held: Held, usable: int) -> str:
 
 
 def _waiting(held: Held) -> str:
+    cores = held.measured.core_wait_seconds
+    if cores > held.measured.wait_seconds:
+        return f"cores that others use bind: a sample waits {cores / max(held.measured.made, 1) * 1e3:.2g} ms for one"
     hop = max(MADE_BY_WORKERS, key=lambda name: held.hops[name].wait_seconds)
     each = held.hops[hop].wait_seconds / max(held.measured.made, 1) * 1e3
     if hop == "read":
         return f"reading binds: a worker waits {each:.2g} ms for the bytes of a sample"
-    return f"waiting in {hop} binds ({each:.2g} ms a sample): for the disk, the GIL, or cores that others use"
+    return f"waiting in {hop} binds ({each:.2g} ms a sample): for the disk, or for the GIL"
 
 
 def _nothing(held: Held) -> str:

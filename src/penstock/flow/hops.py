@@ -35,8 +35,10 @@ class Costs:
     """The costs of all hops."""
 
     hops: dict[str, HopCost] = field(default_factory=lambda: {hop: HopCost() for hop in HOPS})
+    core_wait_seconds: float = 0.0  # the part of the waiting of all hops in which no core was free
 
     def add(self, other: Costs) -> None:
+        self.core_wait_seconds += other.core_wait_seconds
         for hop, cost in other.hops.items():
             self.hops[hop].add(cost)
 

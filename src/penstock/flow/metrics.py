@@ -15,7 +15,8 @@ class Work(NamedTuple):
 
     samples: int
     cpu_seconds: float
-    wait_seconds: float
+    wait_seconds: float  # for anything but a core
+    core_wait_seconds: float
 
 
 class Metrics:
@@ -54,7 +55,9 @@ class Metrics:
     def work(self) -> Work:
         """The sum of what workers did, for those who compare two of them."""
         hops = [self.costs.hops[hop] for hop in MADE_BY_WORKERS]
-        return Work(self.made_samples, sum(hop.cpu_seconds for hop in hops), sum(hop.wait_seconds for hop in hops))
+        core_wait = self.costs.core_wait_seconds
+        wait = max(sum(hop.wait_seconds for hop in hops) - core_wait, 0.0)
+        return Work(self.made_samples, sum(hop.cpu_seconds for hop in hops), wait, core_wait)
 
     @property
     def running_seconds(self) -> float:
@@ -73,5 +76,6 @@ class Metrics:
             "batches_per_second": self.batches / seconds if seconds else 0.0,
             "samples_per_second": self.samples / seconds if seconds else 0.0,
             "ready_batches": {"least": self.least_ready or 0, "mean": self.ready / max(self.batches, 1)},
+            "core_wait_seconds": self.costs.core_wait_seconds,
             "hops": self.costs.as_dict(),
         }

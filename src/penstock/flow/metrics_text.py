@@ -21,6 +21,7 @@ FAMILIES = (
     Family("penstock_running_seconds_total", "counter", ("running_seconds",), "Seconds that epochs were running."),
     Family("penstock_waited_seconds_total", "counter", ("waited_seconds",), "Seconds that batches were waited for."),
     Family("penstock_consumer_seconds_total", "counter", ("consumer_seconds",), "Seconds that batches were used."),
+    Family("penstock_core_wait_seconds_total", "counter", ("core_wait_seconds",), "Seconds that no core was free."),
     Family("penstock_ready_batches_mean", "gauge", ("ready_batches", "mean"), "Batches ready when one was asked for."),
     Family("penstock_ready_batches_least", "gauge", ("ready_batches", "least"), "The fewest that were ready."),
     Family("penstock_workers", "gauge", ("settings", "workers"), "Workers now."),

@@ -7,6 +7,7 @@ from collections import deque
 from queue import SimpleQueue
 from typing import Any
 
+from penstock.flow.core_wait import CoreWait
 from penstock.flow.program import Program
 from penstock.flow.slots import private_memory
 from penstock.flow.tasks import Arrays, Done, Task, run_task
@@ -87,15 +88,19 @@ class Threads:
             thread.join()
 
     def _work(self) -> None:
-        while (order := self._tasks.get()) is not None:
-            if not self._closing.is_set():
-                self._done.put(answered(self._program, *order))
-            del order  # while this thread waits it must not keep the slot of its last task
+        with CoreWait() as core_wait:
+            while (order := self._tasks.get()) is not None:
+                if not self._closing.is_set():
+                    self._done.put(answered(self._program, *order, core_wait))
+                del order  # while this thread waits it must not keep the slot of its last task
 
 
-def answered(program: Program, task: Task, arrays: Arrays) -> Done:
+def answered(program: Program, task: Task, arrays: Arrays, core_wait: CoreWait | None = None) -> Done:
     """The answer to a task, whatever happens: an error is raised where the batch is asked for."""
+    before = 0.0 if core_wait is None else core_wait.seconds()
     try:
-        return Done(task, run_task(program, task, arrays), None)
+        made = run_task(program, task, arrays)
+        made.costs.core_wait_seconds = 0.0 if core_wait is None else core_wait.seconds() - before
+        return Done(task, made, None)
     except BaseException as error:  # noqa: BLE001 - it is not swallowed: the consumer raises it
         return Done(task, None, error)

@@ -232,5 +232,6 @@ class _Window:
             now.samples - start.samples,
             now.cpu_seconds - start.cpu_seconds,
             now.wait_seconds - start.wait_seconds,
+            now.core_wait_seconds - start.core_wait_seconds,
             tuple(self._consumer_times),
         )
