@@ -315,9 +315,10 @@ def test_an_empty_range_of_pixels_is_nothing_to_do() -> None:
     assert pixels_range((), nothing, np.empty((0, 8), np.int64), np.empty(0, np.uint8), out, Target(8, 6)) == []
 
 
-def test_other_images_take_views_too() -> None:
+@pytest.mark.parametrize("resized", [(30, 20), (41, 13), (9, 7)])
+def test_other_images_give_the_bits_of_their_pixels(resized: tuple[int, int]) -> None:
     pixels = soft_picture(40, 30)
-    view = View((2, 3, 30, 20), (30, 20), (-3, 5, 33, 21), flip=3, fill=200)
+    view = View((2, 3, 30, 20), resized, (-3, 5, 33, 21), flip=3, fill=200)
     np.testing.assert_array_equal(from_jpeg(encode_image(pixels, "png"), view), from_pixels(pixels, view))
 
 
