@@ -86,6 +86,14 @@ def test_another_source_another_function_or_another_value_inside_it_is_found_ane
     assert len(list(memory.glob("*.npy"))) == 4
 
 
+def test_another_choice_before_a_filter_is_found_anew() -> None:
+    found = [
+        indices(flow.filter(is_first_class).batch(7))
+        for flow in (ps.Flow(Counted(30)), ps.Flow(Counted(30)).skip(1), ps.Flow(Counted(30)).where(group=["g3", "g4"]))
+    ]
+    assert found == [list(range(0, 30, 3)), list(range(3, 30, 3)), [3]]
+
+
 def test_a_changed_default_global_or_partial_argument_is_another_function(monkeypatch: Any, memory: Path) -> None:
     from functools import partial
 

@@ -290,6 +290,33 @@ def test_a_generator_is_closed_when_the_epoch_is_left(workers: int) -> None:
     assert len(closed) == 40
 
 
+@pytest.mark.parametrize("workers", [0, 2])
+def test_an_iterator_with_a_close_of_its_own_is_closed_even_if_others_hold_it(workers: int) -> None:
+    class Reader:
+        def __init__(self) -> None:
+            self.is_closed = False
+
+        def __iter__(self) -> Reader:
+            return self
+
+        def __next__(self) -> dict[str, Any]:
+            return {"value": 1}
+
+        def close(self) -> None:
+            self.is_closed = True
+
+    readers = []
+
+    def opened() -> Reader:
+        readers.append(Reader())
+        return readers[-1]
+
+    batches = iter(ps.Flow(ps.from_generator([opened, opened]), workers=workers).batch(3))
+    next(batches)
+    batches.close()  # type: ignore[attr-defined]
+    assert [reader.is_closed for reader in readers] == [True, True]
+
+
 def test_a_generator_that_does_not_come_back_is_told_and_does_not_hang_the_loop(monkeypatch: Any) -> None:
     monkeypatch.setattr(stream_reading, "PATIENCE_SECONDS", 0.01)
     waits, closed = threading.Event(), threading.Event()

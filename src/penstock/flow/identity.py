@@ -7,11 +7,12 @@ by its own word, or by the files behind its samples. What cannot be known so is 
 
 from __future__ import annotations
 
-import dataclasses
+import copyreg
 import functools
+import pickle
 import sys
 import types
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,12 @@ from penstock.flow.steps import Augment
 from penstock.samples import Concat, Source, Subset, annotations_of, origin_of_sample
 
 _PLAIN = (bool, int, float, complex, str, bytes, type(None), type(Ellipsis), np.generic)
+_DESCRIPTORS = (types.MemberDescriptorType, types.GetSetDescriptorType, types.WrapperDescriptorType)
+_OF_EVERY_CLASS = (
+    *("__module__", "__qualname__", "__doc__", "__dict__", "__weakref__", "__annotations__", "__firstlineno__"),
+    *("__static_attributes__", "__abstractmethods__", "_abc_impl", "__parameters__", "__orig_bases__"),
+    *("__dataclass_fields__", "__dataclass_params__", "__match_args__", "__hash__"),
+)
 
 
 class UnknownIdentity(Exception):  # noqa: N818 - it is an answer, and never reaches a user
@@ -100,54 +107,65 @@ def identity_of_value(value: Any, seen: frozenset[int] = frozenset()) -> Any:
 
 
 def _identity_of_object(value: Any, seen: frozenset[int]) -> Any:
-    own = getattr(value, "fingerprint", None)
-    if own is not None and not isinstance(value, type):
-        return [type(value).__qualname__, repr(own())]
     if isinstance(value, type):
-        return ["class", value.__module__, value.__qualname__, _identity_of_methods(value, seen)]
-    if isinstance(value, functools.partial):
-        parts = (value.func, value.args, value.keywords)
-        return ["partial", [identity_of_value(part, seen) for part in parts]]
-    if isinstance(value, types.MethodType):
-        return ["method", identity_of_value(value.__self__, seen), identity_of_value(value.__func__, seen)]
+        return ["class", value.__module__, value.__qualname__, _identity_of_class(value, seen)]
     if isinstance(value, types.FunctionType):
         return _identity_of_function(value, seen)
-    if isinstance(value, (types.BuiltinFunctionType, np.ufunc)):
-        return ["builtin", getattr(value, "__module__", None), getattr(value, "__qualname__", value.__name__)]
-    return _identity_of_instance(value, seen)
+    if isinstance(value, types.MethodType):
+        return ["method", identity_of_value(value.__self__, seen), identity_of_value(value.__func__, seen)]
+    own = getattr(value, "fingerprint", None)
+    return [type(value).__qualname__, repr(own())] if own is not None else _identity_of_instance(value, seen)
 
 
 def _identity_of_instance(value: Any, seen: frozenset[int]) -> Any:
-    """An object of a class written in Python: the class, and all that stands in the object."""
-    kind = type(value)
-    fields = {field.name for field in dataclasses.fields(value)} if dataclasses.is_dataclass(value) else set()
-    if not hasattr(value, "__dict__") or kind.__flags__ & (1 << 9) == 0:  # not a heap type: written in C
-        raise UnknownIdentity(f"a value of type {kind.__qualname__}")
-    inside = {name: getattr(value, name) for name in sorted({*vars(value), *fields})}
-    return ["object", identity_of_value(kind, seen), identity_of_value(inside, seen)]
+    """An object by what pickle would keep of it: its class, and all that stands in it."""
+    try:
+        registered = copyreg.dispatch_table.get(type(value))
+        reduced = value.__reduce_ex__(4) if registered is None else registered(value)
+    except (TypeError, AttributeError, pickle.PicklingError) as error:
+        raise UnknownIdentity(f"a value of type {type(value).__qualname__}") from error
+    if isinstance(reduced, str):  # a global of this name, perhaps around a function
+        inner = identity_of_value(getattr(value, "__wrapped__", None), seen)
+        return ["global", getattr(value, "__module__", None), reduced, inner]
+    parts = [list(part) if isinstance(part, Iterator) else part for part in reduced]
+    return ["object", identity_of_value(type(value), seen), [identity_of_value(part, seen) for part in parts]]
 
 
-def _identity_of_methods(kind: type, seen: frozenset[int]) -> Any:
-    """The code of a class of the user; classes of installed libraries are known by their names."""
+def _identity_of_class(kind: type, seen: frozenset[int]) -> Any:
+    """The code and the values of a class of the user; classes of installed libraries are known by their names."""
     if _is_installed(kind):
         return None
-    methods = {name: one for name, one in vars(kind).items() if isinstance(one, types.FunctionType)}
-    return [(name, _identity_of_function(one, seen | {id(one)})) for name, one in sorted(methods.items())]
+    bases = [identity_of_value(base, seen) for base in kind.__bases__ if base is not object]
+    members = {name: _member(one) for name, one in sorted(vars(kind).items()) if name not in _OF_EVERY_CLASS}
+    shown = {name: one for name, one in members.items() if not isinstance(one, _DESCRIPTORS)}
+    return [bases, [(name, identity_of_value(one, seen)) for name, one in shown.items()]]
+
+
+def _member(value: Any) -> Any:
+    """What stands in a class: the functions behind methods and properties, and plain values."""
+    if isinstance(value, (staticmethod, classmethod)):
+        return value.__func__
+    if isinstance(value, (property, functools.cached_property)):
+        return value.fget if isinstance(value, property) else value.func
+    return value
 
 
 def _identity_of_function(function: types.FunctionType, seen: frozenset[int]) -> Any:
+    kept = [function.__defaults__, function.__kwdefaults__, _closed_over(function)]
+    name = [function.__module__, function.__qualname__]
     if _is_installed(function):
-        return ["function", function.__module__, function.__qualname__]
+        return ["function", name, [identity_of_value(one, seen) for one in kept]]
     code = function.__code__
     named = {name: function.__globals__[name] for name in sorted(_names(code)) if name in function.__globals__}
-    cells = [cell.cell_contents for cell in function.__closure__ or ()]
-    values = [function.__defaults__, function.__kwdefaults__, cells, named]
-    return [
-        "function",
-        function.__qualname__,
-        _identity_of_code(code),
-        [identity_of_value(one, seen) for one in values],
-    ]
+    described = [identity_of_value(one, seen) for one in (*kept, named)]
+    return ["function", name[1], _identity_of_code(code), described]
+
+
+def _closed_over(function: types.FunctionType) -> list[Any]:
+    try:
+        return [cell.cell_contents for cell in function.__closure__ or ()]
+    except ValueError as error:  # a cell that is filled later
+        raise UnknownIdentity(f"what {function.__qualname__} closes over") from error
 
 
 def _is_installed(thing: Callable[..., Any]) -> bool:
