@@ -38,6 +38,12 @@ def batches(flow: Flow, epoch: int, rank: int = 0, world_size: int = 1, keep_all
         yield _batched_functions(plan, _collated(plan, part, rows), passed, number)
 
 
+def places(flow: Flow, epoch: int, world_size: int = 1) -> list[tuple[int, int]]:
+    """The pass and the number in it of each batch; more ranks leave a short one out that fewer ranks get."""
+    part = part_of(flow._plan)
+    return [(passed, number) for passed, number, _ in _global_batches(flow._plan, part, epoch, world_size, False)]
+
+
 def order_of(flow: Flow, epoch: int) -> list[Drawn]:
     """What stands at each position of an epoch, before batches are cut."""
     return list(part_of(flow._plan).order(epoch))

@@ -203,6 +203,23 @@ def test_a_state_of_another_decoder_is_taken_when_the_user_says_so() -> None:
     assert indices(flow.epoch()) == indices(flow.epoch(0))[2:]
 
 
+def test_other_ranks_go_on_with_the_same_batch_behind_one_that_they_leave_out() -> None:
+    def ranks(count: int) -> list[ps.Flow]:
+        plan = numbers(9).batch(4).repeat(3)
+        return [plan.shard(rank, count) for rank in range(count)]
+
+    (one,) = ranks(1)
+    running = one.epoch(0)
+    list(islice(running, 4))  # the third one has a single sample, too few for two ranks
+    two = ranks(2)
+    for flow in two:
+        flow.restore(one.state())
+    shares = [flow.epoch() for flow in two]
+    assert flat(next(share) for share in shares) == next(running)["index"].tolist() == [4, 5, 6, 7]
+    one.restore(two[1].state())
+    assert indices(one.epoch())[0] == [0, 1, 2, 3]  # two ranks left the single one out
+
+
 def test_more_ranks_go_on_with_nothing_where_they_leave_the_last_batch_out() -> None:
     flow = numbers(9).batch(4)
     list(islice(flow.epoch(0), 2))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple, Protocol
 
 from penstock.flow.dealing import Deal
@@ -76,6 +76,26 @@ class Batches:
             elif isinstance(step, Repeat) and before:
                 epoch, number = epoch * (step.times or 1) + number // before, number % before
         return Dealt(epoch, number, *self.deal.span(number))
+
+    @property
+    def of_one_rank(self) -> Batches:
+        """The same batches where one rank gets all; nothing is left out because ranks are many."""
+        return replace(self, deal=replace(self.deal, rank=0, world_size=1))
+
+    def before(self, dealt: Dealt) -> int:
+        """How many batches of an epoch come before one, which may be left out here."""
+        epoch, number = dealt.epoch, dealt.number
+        counts = counts_after(self.deal.count, self.steps)
+        number = number if counts[0] is None else min(number, counts[0])
+        for step, count in zip(self.steps, counts[:-1], strict=True):
+            if isinstance(step, Skip):
+                number = max(number - step.count, 0)
+            elif isinstance(step, Take):
+                number = min(number, step.count)
+            elif isinstance(step, Repeat) and count is not None:
+                epoch, passed = (0, epoch) if step.times is None else divmod(epoch, step.times)
+                number += passed * count
+        return number
 
 
 def counts_after(count: int | None, steps: Sequence[Step]) -> list[int | None]:

@@ -196,18 +196,24 @@ class Running:
         return plan_fingerprint(self._plan, self._options)
 
     def state(self) -> dict[str, Any]:
-        return State(
-            VERSION, self.fingerprint(), kernel.which(), self.epoch_number, self.batch_number, self.bad_in_epoch
-        ).as_dict()
+        batch = self.batch_number
+        if self._has_ranks:  # more ranks may leave short batches out: a state counts as one rank does
+            batch = self.batches.of_one_rank.before(self.batches.at(0, batch))
+        return State(VERSION, self.fingerprint(), kernel.which(), self.epoch_number, batch, self.bad_in_epoch).as_dict()
 
     def restore(self, state: State, allow_other: bool) -> None:
         check_same(state, self.fingerprint(), kernel.which(), allow_other)
-        count = self.batches.count
-        # One more than there are: a short last batch that more ranks leave out. Nothing of that epoch is left then.
-        if count is not None and state.batch > count:
-            raise RecipeError(f"this state is at batch {state.batch}, and an epoch here has {count}. Was it edited?")
-        self.epoch_number, self.batch_number, self.bad_in_epoch = state.epoch, state.batch, state.bad
+        whole, batch = self.batches.of_one_rank, state.batch
+        if whole.count is not None and batch > whole.count:  # as many: more ranks took other ones, and all of them
+            raise RecipeError(f"this state is at batch {batch}, and an epoch here has {whole.count}. Was it edited?")
+        if self._has_ranks:
+            batch = self.batches.before(whole.at(0, batch))
+        self.epoch_number, self.batch_number, self.bad_in_epoch = state.epoch, batch, state.bad
         self._has_begun = False
+
+    @property
+    def _has_ranks(self) -> bool:
+        return any(isinstance(step, Shard) and step.world_size > 1 for step in self._plan.steps)
 
     def close(self) -> None:
         """End what is kept between epochs."""
