@@ -278,6 +278,17 @@ def test_remembered_settings_are_where_the_next_run_begins(tmp_path: Path, monke
     assert pinned.reasons["workers"] == "pinned"
 
 
+def test_what_was_pinned_is_not_remembered_as_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PENSTOCK_CACHE", str(tmp_path))
+    regime = Regime("", constant(0.5e-3), read=5e-3)
+    for workers, prefetch in ((60, None), (None, 30)):
+        tuner = Tuner(workers, prefetch, cores=2, remembered=Remembered(lambda: "plan"))
+        run(regime, tuner, 6)
+        assert len(tuner.history) > 1
+        tuner.ended(Workers(regime, 2))
+    assert Remembered(lambda: "plan").read() is None
+
+
 # Cores
 
 

@@ -222,16 +222,16 @@ def _tidier(settings: Settings, measured: Measured, limits: Limits) -> Change | 
 
 def is_kept(kind: Kind, before: Measured, after: Measured) -> bool:
     """Whether what was tried is good enough: more must bring more, fewer must do, others must not hurt."""
-    better = max(BETTER, 1 + 0.5 / min(before.batches, after.batches))  # among few batches, half of one is chance
     if kind == "more":
-        return after.rate > better * before.rate
+        chance = 1 + 0.5 / min(before.batches, after.batches)  # among few batches, half of one is no gain
+        return after.rate > max(BETTER, chance) * before.rate
     if kind == "ahead":
         # A consumer that takes its time now and then makes rates of short windows differ; it must wait less.
         saved = before.waited_seconds / before.batches - after.waited_seconds / after.batches
         return saved > NOTHING_TO_GAIN * before.seconds / before.batches
     if kind == "fewer":
         return not after.is_starved
-    return after.rate * better >= before.rate
+    return after.rate * BETTER >= before.rate
 
 
 def is_like(one: Measured, other: Measured) -> bool:

@@ -134,7 +134,8 @@ class Tuner:
         """The epoch is over or was left; what was found out is remembered."""
         if self._trial is not None:
             self.settings, self._trial = self._trial.before, None
-        if self._remembered is not None and len(self.history) > 1:
+        is_pinned = self._workers is not None or self._prefetch is not None  # then nothing was found, only told
+        if self._remembered is not None and len(self.history) > 1 and not is_pinned:
             self._remembered.write(self.settings, executor.kind)
 
     def report(self, metrics: Metrics) -> dict[str, Any]:
