@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,10 +25,10 @@ from penstock.flow.fingerprints import digest
 from penstock.flow.identity import UnknownIdentity, identity_of_chain, identity_of_source, identity_of_value
 from penstock.flow.making import Leaf
 from penstock.flow.one_sample import made_sample
-from penstock.packing.locking import BeingWritten
-from penstock.packing.reader import Pack
-from penstock.packing.writer import pack
 from penstock.samples import RESERVED, Raw, Sample, Schema, Source, annotations_of, column_of, describe
+
+if TYPE_CHECKING:
+    from penstock.packing.reader import Pack
 
 VERSION = 1  # of how samples lie in such packs
 SECONDS_BETWEEN_LOOKS = 0.2
@@ -98,6 +98,10 @@ class DiskCache:
         return digest([*known, made_by, identity_of_value(self._wanted)])
 
     def _open(self, path: Path) -> None:
+        # Here and below: a flow without such a cache must not wait for the modules that write packs.
+        from penstock.packing.locking import BeingWritten
+        from penstock.packing.reader import Pack
+
         rows = None if path.exists() else _CacheRows(self.leaf, self._wanted, self._skips_bad)
         while rows is not None and not path.exists():
             try:
@@ -133,6 +137,8 @@ class _CacheRows:
 
     def write(self, path: Path) -> None:
         """Make the pack, or go on with it."""
+        from penstock.packing.writer import pack
+
         bad = "skip" if self._skips_bad else "raise"
         pack(self, path, resume=True, codec=self.codec, split="cache", on_bad_sample=bad)
 
