@@ -172,11 +172,12 @@ def test_capacity_is_bound_by_workers_and_by_cores() -> None:
     assert capacity(1e-3, 2e-3, 100, 4) == pytest.approx(4000)
 
 
-def test_cheap_batches_are_one_task_and_dear_ones_are_cut_into_tasks_of_15_ms() -> None:
+def test_cheap_batches_are_one_task_and_dear_ones_are_cut_into_tasks_of_40_ms() -> None:
     assert parts_of_batch(512, 1e-6) == 1
     assert parts_of_batch(64, 0.3e-3) == 1
-    assert parts_of_batch(64, 1e-3) == 5
-    assert parts_of_batch(8, 1.0) == 534
+    assert parts_of_batch(64, 1e-3) == 1
+    assert parts_of_batch(64, 5e-3) == 8
+    assert parts_of_batch(8, 1.0) == 200
 
 
 def test_the_first_batch_is_shared_by_all_workers() -> None:
@@ -206,13 +207,13 @@ def test_a_batch_of_one_row_is_not_cut() -> None:
 
 def test_idle_workers_and_a_waiting_consumer_ask_for_more_batches_ahead() -> None:
     bursty = measured(cpu=1e-3, waited=1.0, consumer=1.0, samples=2000)
-    (change,) = changes(Settings(2, 2, 13), bursty, Limits(2, 64))
-    assert change.settings == Settings(2, 4, 13)
+    (change,) = changes(Settings(2, 2, 64), bursty, Limits(2, 64))
+    assert change.settings == Settings(2, 4, 64)
 
 
 def test_a_consumer_that_hardly_waits_asks_for_nothing_more() -> None:
     fed = measured(cpu=1e-3, wait=9e-3, waited=0.02, consumer=0.98, samples=1000)
-    assert changes(Settings(11, 8, 13), fed, Limits(2, 64)) == []
+    assert changes(Settings(11, 8, 22), fed, Limits(2, 64)) == []
 
 
 def test_batches_ahead_bridge_bursts_as_far_as_they_can_be_won_back() -> None:
@@ -247,7 +248,7 @@ def test_a_trial_that_an_epoch_ends_in_is_taken_back() -> None:
         tuner = Tuner(None, None, cores=2)
         run(regime, tuner, seconds)
         on_trial = tuner.settings
-        assert on_trial.task_rows == 13 and len(tuner.history) == 1
+        assert on_trial.task_rows == 64 and len(tuner.history) == 1
         tuner.ended(Workers(regime, 2))
         assert tuner.settings == Settings(2, 2)
 

@@ -47,6 +47,11 @@ class Deal:
         return full + (1 if self._deals_short(short) else 0)
 
     @property
+    def most_rows(self) -> int:
+        """Samples that this rank gets of a full batch, or one more."""
+        return -(-self.batch_size // self.world_size)
+
+    @property
     def left_out(self) -> int:
         """Samples at the end of an epoch that no rank gets."""
         short = (self.length or 0) % self.batch_size

@@ -71,7 +71,7 @@ class Engine:
     ) -> None:
         self._program, self._batches, self._executor = program, batches, executor
         self._tuner, self._metrics = tuner, metrics
-        rows = 0 if program.makes_whole_batches else program.batch.size
+        rows = 0 if program.makes_whole_batches else batches.deal.most_rows
         self._allowance = allowance
         self._ring = SlotRing(program.layout, rows, allowance, executor.make_memory)
         self._lookahead = Lookahead(program, batches, allowance.limit // 4)
