@@ -13,6 +13,7 @@ import json
 import os
 import platform
 import tempfile
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -147,7 +148,7 @@ def run(names: list[str], options: argparse.Namespace, environments: Environment
             figures.save(options.json)
 
 
-def _tell(figures: Figures, results: list[Result]) -> None:
+def _tell(figures: Figures, results: Iterable[Result]) -> None:
     for result in results:
         print(result.line(), flush=True)
         figures.results.append(result)

@@ -8,7 +8,7 @@ import statistics
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +23,7 @@ MOST_MEMORY_MB, MOST_FIRST_SECONDS, MOST_GIL_MICROSECONDS = 350.0, 0.25, 15.0
 MOST_OPEN_SECONDS, MOST_OPEN_MB, LEAST_TUNED = 0.1, 10.0, 0.95
 FRESH_STARTS = 5
 
-Line = Callable[[Path, Environments], list[Result]]
+Line = Callable[[Path, Environments], Iterable[Result]]
 
 
 def _settings(home: Path) -> dict[str, Any]:
@@ -31,9 +31,8 @@ def _settings(home: Path) -> dict[str, Any]:
     return {"home": str(home), "pack": pack, "folder": folder, "layout": "uint8", "batch": BATCH, "workers": WORKERS}
 
 
-def memory(home: Path, environments: Environments) -> list[Result]:
+def memory(home: Path, environments: Environments) -> Iterator[Result]:
     """Peak memory of A, of everybody; only ours has a bar."""
-    results = []
     for entry in [Entry(OURS, "penstock_images", role="penstock"), *image_peers("float32")]:
         try:
             peak = _peak_mb(entry, home, environments)
@@ -42,8 +41,7 @@ def memory(home: Path, environments: Environments) -> list[Result]:
             continue
         bar = f"< {MOST_MEMORY_MB:.0f} MB" if entry.name == OURS else "(a peer)"
         reached = entry.name != OURS or peak < MOST_MEMORY_MB
-        results.append(Result(f"peak memory of A, {entry.name}", f"{peak:,.0f} MB", bar, reached))
-    return results
+        yield Result(f"peak memory of A, {entry.name}", f"{peak:,.0f} MB", bar, reached)
 
 
 def _peak_mb(entry: Entry, home: Path, environments: Environments) -> float:
