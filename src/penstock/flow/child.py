@@ -80,8 +80,9 @@ class Child:
 
         if message.run == self._run and self._program is not None:
             memory = np.frombuffer(mapped(descriptor, message.size), np.uint8)
-            rows = 0 if self._program.makes_whole_batches else self._program.batch.size
-            self._slots[message.number] = self._program.layout.arrays(memory, rows)
+            layout, most = self._program.layout, self._program.batch.size  # a slot holds a rank's share of a batch
+            rows = 0 if self._program.makes_whole_batches else layout.rows_of(message.size, most)
+            self._slots[message.number] = layout.arrays(memory, rows)
 
     def _resize(self, threads: int) -> None:
         for _ in range(threads, self._threads):

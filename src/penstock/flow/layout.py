@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -34,6 +35,10 @@ class Layout:
     def slot_bytes(self, rows: int) -> int:
         """The size of a slot for so many samples."""
         return sum(_aligned(place.bytes * rows) for place in self.fixed.values())
+
+    def rows_of(self, size: int, most: int) -> int:
+        """The rows, up to `most`, of a slot of this size; those that alignment has room for change no place in it."""
+        return bisect_right(range(1, most + 1), size, key=self.slot_bytes)
 
     def arrays(self, memory: NDArray[np.uint8], rows: int) -> dict[str, NDArray[Any]]:
         """The fields of a slot as arrays over its memory."""
