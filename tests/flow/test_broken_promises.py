@@ -56,7 +56,7 @@ def same_order_in_every_epoch(seed: int, step: int, epoch: int, number: int = 0,
 
 def overlapping_shares(self: dealing.Deal, number: int) -> tuple[int, int]:
     start, stop = SPAN(self, number)
-    return max(start - (self.rank > 0), 0), stop
+    return (start - 1, stop - 1) if self.rank else (start, stop)
 
 
 def state_one_too_early(self: running.Running) -> dict[str, Any]:
