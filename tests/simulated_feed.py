@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from penstock.flow.allocating import Settings
-from penstock.flow.hops import Costs, HopCost
-from penstock.flow.metrics import Metrics
-from penstock.flow.tuning import Tuner
+from penstock.flow.measuring.hops import Costs, HopCost
+from penstock.flow.measuring.metrics import Metrics
+from penstock.flow.tuning.allocating import Settings
+from penstock.flow.tuning.tuner import Tuner
 
 TASK_OVERHEAD = 1e-4  # seconds of CPU to hand out and answer a task
 

@@ -27,8 +27,8 @@ _HOMES = {
     "concat": "penstock.samples",
     "augment": "penstock.augment",
     "Flow": "penstock.flow.flow",
-    "from_generator": "penstock.flow.streams",
-    "from_sequence": "penstock.flow.sequences",
+    "from_generator": "penstock.flow.streams.streams",
+    "from_sequence": "penstock.flow.streams.sequences",
     "mix": "penstock.flow.flow",
     "Pack": "penstock.packing.reader",
     "PackOptions": "penstock.packing.options",
@@ -56,8 +56,8 @@ if TYPE_CHECKING:
     from penstock.errors import RecipeError as RecipeError
     from penstock.flow.flow import Flow as Flow
     from penstock.flow.flow import mix as mix
-    from penstock.flow.sequences import from_sequence as from_sequence
-    from penstock.flow.streams import from_generator as from_generator
+    from penstock.flow.streams.sequences import from_sequence as from_sequence
+    from penstock.flow.streams.streams import from_generator as from_generator
     from penstock.packing.options import PackOptions as PackOptions
     from penstock.packing.reader import Pack as Pack
     from penstock.packing.reader import open as open

@@ -16,8 +16,8 @@ from tests.flow.plain_order import part_of, repeated
 from tests.flow.plain_samples import Drawn, Part, Sample, generator, made, numbered
 
 from penstock.flow import steps
-from penstock.flow.collating import Ragged
 from penstock.flow.flow import Flow
+from penstock.flow.making.collating import Ragged
 from penstock.flow.plans import Plan
 from penstock.samples import RESERVED
 from penstock.seeds import sample_bits

@@ -13,10 +13,10 @@ import pytest
 
 import penstock as ps
 from made_sources import EveryKind, Pictures, Reels, pixels
-from penstock.flow import caching
 from penstock.flow.budget import Budget
-from penstock.flow.caching import MemoryCache
-from penstock.flow.making import Leaf
+from penstock.flow.caching import memory_cache as caching
+from penstock.flow.caching.memory_cache import MemoryCache
+from penstock.flow.making.leaves import Leaf
 
 
 class Counted:

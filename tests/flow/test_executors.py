@@ -19,12 +19,12 @@ import flow_functions as functions
 import penstock as ps
 from leftovers import assert_nothing_left, held, until
 from made_sources import EveryKind, Pictures
-from penstock.flow import executing, sharing
-from penstock.flow.children import KEPT_DESCRIPTORS, Children
-from penstock.flow.executing import Choice, choice_of
 from penstock.flow.flow import Flow
-from penstock.flow.probing import Probed, probe
-from penstock.flow.tasks import Task
+from penstock.flow.workers import executing, sharing
+from penstock.flow.workers.children import KEPT_DESCRIPTORS, Children
+from penstock.flow.workers.executing import Choice, choice_of
+from penstock.flow.workers.probing import Probed, probe
+from penstock.flow.workers.tasks import Task
 
 EXECUTORS = ("thread", "subprocess", "process")
 IN_PROCESSES = ("subprocess", "process")

@@ -22,10 +22,10 @@ from penstock.augment import (
 )
 from penstock.codecs import kernel
 from penstock.codecs.images import encode_image
-from penstock.flow.allocating import Measured, Settings
-from penstock.flow.constraints import Held, binding_words
-from penstock.flow.hops import HOPS, HopCost
-from penstock.flow.wording import counted, size_words, step_words
+from penstock.flow.explaining.constraints import Held, binding_words
+from penstock.flow.explaining.wording import counted, size_words, step_words
+from penstock.flow.measuring.hops import HOPS, HopCost
+from penstock.flow.tuning.allocating import Measured, Settings
 
 
 class OfManySizes(Pictures):

@@ -27,8 +27,8 @@ import penstock as ps
 from flow_programs import checksum, feed
 from leftovers import assert_nothing_left, held, is_gone, until
 from made_sources import Pictures
-from penstock.flow import children, sharing
 from penstock.flow.flow import Flow
+from penstock.flow.workers import children, sharing
 
 EXECUTORS = ("thread", "subprocess", "process")
 IN_PROCESSES = ("subprocess", "process")

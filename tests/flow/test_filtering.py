@@ -97,7 +97,7 @@ def test_another_choice_before_a_filter_is_found_anew() -> None:
 def test_a_changed_default_global_or_partial_argument_is_another_function(monkeypatch: Any, memory: Path) -> None:
     from functools import partial
 
-    from penstock.flow.identity import identity_of_value
+    from penstock.flow.caching.identity import identity_of_value
 
     def above(sample: dict[str, Any], least: int = 1) -> bool:
         return bool(sample["label"] > least + LEAST)

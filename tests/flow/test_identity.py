@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from penstock.flow.identity import UnknownIdentity, identity_of_value
+from penstock.flow.caching.identity import UnknownIdentity, identity_of_value
 
 
 class Above:
@@ -131,7 +131,7 @@ def test_an_object_may_say_itself_what_it_is() -> None:
 def test_another_process_finds_the_same() -> None:
     code = """
 import numpy as np
-from penstock.flow.identity import identity_of_value
+from penstock.flow.caching.identity import identity_of_value
 LEAST = {"b", "a", "c"}
 def wanted(sample, kinds=frozenset("xyz")):
     return sample in {"cat", "dog", "bird"} and sample not in LEAST and np.abs(3) in kinds

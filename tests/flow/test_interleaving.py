@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from penstock.errors import RecipeError
-from penstock.flow.interleaving import interleaved
+from penstock.flow.order.interleaving import interleaved
 
 FILES = st.lists(st.integers(0, 12), max_size=12)
 

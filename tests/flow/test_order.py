@@ -11,12 +11,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from penstock.errors import RecipeError
-from penstock.flow.draws import Draws, Order
-from penstock.flow.joining import Joined
-from penstock.flow.mixing import Mixed
-from penstock.flow.order import Everything, Picked, Repeated, Shuffled, Sliced
-from penstock.flow.weighting import Weighted
-from penstock.flow.windows import WindowShuffled
+from penstock.flow.order.draws import Draws, Order
+from penstock.flow.order.joining import Joined
+from penstock.flow.order.mixing import Mixed
+from penstock.flow.order.plain import Everything, Picked, Repeated, Shuffled, Sliced
+from penstock.flow.order.weighting import Weighted
+from penstock.flow.order.windows import WindowShuffled
 
 STARTS = np.array([0, 100, 250, 251, 251, 900])
 ORDERS: dict[str, Order] = {

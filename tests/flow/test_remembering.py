@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from penstock.flow import remembering
-from penstock.flow.allocating import Settings
-from penstock.flow.remembering import Found, Remembered, cache_folder
+from penstock.flow.tuning import remembering
+from penstock.flow.tuning.allocating import Settings
+from penstock.flow.tuning.remembering import Found, Remembered, cache_folder
 
 FOUND = Found(3, 4, 16, "thread")
 

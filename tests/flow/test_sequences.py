@@ -9,7 +9,7 @@ import pytest
 
 import penstock as ps
 from made_sources import pixels
-from penstock.flow.sequences import KEPT_ITEMS, SequenceSamples, named_item
+from penstock.flow.streams.sequences import KEPT_ITEMS, SequenceSamples, named_item
 
 
 class Batches:

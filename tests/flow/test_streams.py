@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 
 import penstock as ps
 from made_sources import pixels
-from penstock.flow import stream_reading
 from penstock.flow.budget import process_budget
-from penstock.flow.interleaving import interleaved
-from penstock.flow.stream_words import promises
+from penstock.flow.order.interleaving import interleaved
+from penstock.flow.streams import stream_reading
+from penstock.flow.streams.stream_words import promises
 
 Batch = dict[str, Any]
 

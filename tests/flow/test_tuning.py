@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from penstock.flow import cores as cores_module
-from penstock.flow.allocating import (
+from penstock.flow.measuring.core_wait import CoreWait
+from penstock.flow.tuning.allocating import (
     Limits,
     Measured,
     Settings,
@@ -22,9 +23,8 @@ from penstock.flow.allocating import (
     parts_of_batch,
     worth_having,
 )
-from penstock.flow.core_wait import CoreWait
-from penstock.flow.remembering import Remembered
-from penstock.flow.tuning import Tuner
+from penstock.flow.tuning.remembering import Remembered
+from penstock.flow.tuning.tuner import Tuner
 from simulated_feed import Fixed, Regime, Workers, run
 
 SETTLED = 5.0  # seconds

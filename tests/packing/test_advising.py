@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from made_sources import Pictures
 
 import penstock as ps
+from made_sources import Pictures
 from penstock.packing.advising import PAGE, stretches
 
 COUNT = 400

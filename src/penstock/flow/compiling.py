@@ -11,15 +11,15 @@ from penstock.augment.composing import fusible
 from penstock.augment.pixelwise import Normalize
 from penstock.codecs.kernel import Target
 from penstock.errors import HopError, RecipeError
-from penstock.flow.chains import Chain
-from penstock.flow.draws import Draws
-from penstock.flow.fusing import Fusion, located, stored_as
-from penstock.flow.hops import Stopwatch
-from penstock.flow.layout import Layout, Place, layout_of_sample, layout_of_schema
 from penstock.flow.lookahead import gives_back
-from penstock.flow.making import Leaf
+from penstock.flow.making.chains import Chain
+from penstock.flow.making.fusing import Fusion, located, stored_as
+from penstock.flow.making.layout import Layout, Place, layout_of_sample, layout_of_schema
+from penstock.flow.making.leaves import Leaf
+from penstock.flow.making.program import MOST_ATTEMPTS, Program
+from penstock.flow.measuring.hops import Stopwatch
+from penstock.flow.order.draws import Draws
 from penstock.flow.planning import Planned
-from penstock.flow.program import MOST_ATTEMPTS, Program
 from penstock.flow.steps import Augment, Batch
 from penstock.samples import RESERVED, Sample, Source
 

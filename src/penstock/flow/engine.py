@@ -16,17 +16,17 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from penstock.errors import RecipeError
-from penstock.flow.allocating import MOST_PREFETCH, Settings
-from penstock.flow.batches import Dealt, Schedule
 from penstock.flow.budget import Allowance
-from penstock.flow.collating import collated
-from penstock.flow.hops import HopCost
 from penstock.flow.lookahead import Lookahead
-from penstock.flow.metrics import Metrics
-from penstock.flow.program import BadSample, Program
+from penstock.flow.making.collating import collated
+from penstock.flow.making.program import BadSample, Program
+from penstock.flow.measuring.hops import HopCost
+from penstock.flow.measuring.metrics import Metrics
+from penstock.flow.order.batches import Dealt, Schedule
 from penstock.flow.slots import SlotRing
-from penstock.flow.tasks import Arrays, Done, Executor, Task
-from penstock.flow.tuning import Tuner
+from penstock.flow.tuning.allocating import MOST_PREFETCH, Settings
+from penstock.flow.tuning.tuner import Tuner
+from penstock.flow.workers.tasks import Arrays, Done, Executor, Task
 
 
 @dataclass

@@ -13,14 +13,14 @@ from penstock.augment.steps import Geometric, Pixelwise
 from penstock.errors import RecipeError, one_of
 from penstock.flow import steps
 from penstock.flow.budget import bytes_of
-from penstock.flow.metrics_log import MetricsLog
-from penstock.flow.metrics_text import metrics_text
+from penstock.flow.measuring.metrics_log import MetricsLog
+from penstock.flow.measuring.metrics_text import metrics_text
 from penstock.flow.plans import Executor, FlowOptions, Mixture, OnBadSample, Plan
 from penstock.flow.running import Running
-from penstock.flow.sequences import check_on_items, gives_batches, plan_of_items
 from penstock.flow.state import checked_state
-from penstock.flow.stream_running import StreamRunning, check_on_stream
-from penstock.flow.streams import Stream
+from penstock.flow.streams.sequences import check_on_items, gives_batches, plan_of_items
+from penstock.flow.streams.stream_running import StreamRunning, check_on_stream
+from penstock.flow.streams.streams import Stream
 from penstock.samples import Sample, Source, checked_index
 
 Batch = dict[str, Any]
@@ -202,7 +202,7 @@ class Flow:
 
     def explain(self) -> str:
         """The plan as written and as run, and after some batches what each hop costs."""
-        from penstock.flow.explaining import explained
+        from penstock.flow.explaining.explanation import explained
 
         return explained(self._plan, self._options, self._running)
 

@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from penstock.flow.batches import Schedule
 from penstock.flow.budget import free_bytes
-from penstock.flow.fusing import located
-from penstock.flow.program import Program
+from penstock.flow.making.fusing import located
+from penstock.flow.making.program import Program
+from penstock.flow.order.batches import Schedule
 from penstock.samples import Source
 
 LOOKED_AT = 256  # samples whose pages are looked at to tell whether data is in memory

@@ -14,18 +14,19 @@ import numpy as np
 
 from penstock.augment.pixelwise import Normalize
 from penstock.errors import RecipeError
-from penstock.flow import selecting
-from penstock.flow.caching import cached
-from penstock.flow.chains import Chain, Link
-from penstock.flow.clips import Clips as ClipsSource
-from penstock.flow.cores import cores
-from penstock.flow.draws import Numbers, Order
-from penstock.flow.filtering import run_filter, words_on_bad
-from penstock.flow.interleaving import interleaved
-from penstock.flow.making import Leaf
-from penstock.flow.mixing import Mixed
-from penstock.flow.order import Everything, Picked, Repeated, Shuffled, Sliced
-from penstock.flow.reaching import reachable
+from penstock.flow.caching.filtering import run_filter, words_on_bad
+from penstock.flow.caching.memory_cache import cached
+from penstock.flow.making.chains import Chain, Link
+from penstock.flow.making.clips import Clips as ClipsSource
+from penstock.flow.making.leaves import Leaf
+from penstock.flow.order import selecting
+from penstock.flow.order.draws import Numbers, Order
+from penstock.flow.order.interleaving import interleaved
+from penstock.flow.order.mixing import Mixed
+from penstock.flow.order.plain import Everything, Picked, Repeated, Shuffled, Sliced
+from penstock.flow.order.reaching import reachable
+from penstock.flow.order.weighting import Weighted
+from penstock.flow.order.windows import WindowShuffled
 from penstock.flow.steps import (
     Augment,
     Batch,
@@ -45,8 +46,7 @@ from penstock.flow.steps import (
     Where,
     numbered,
 )
-from penstock.flow.weighting import Weighted
-from penstock.flow.windows import WindowShuffled
+from penstock.flow.tuning.cores import cores
 from penstock.samples import Source
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from typing import Literal, get_args
 
 from penstock.errors import RecipeError, one_of
 from penstock.flow.steps import Batch, Step, Until
-from penstock.flow.streams import Stream
+from penstock.flow.streams.streams import Stream
 from penstock.samples import Source
 
 Executor = Literal["auto", "thread", "subprocess", "process"]

@@ -12,25 +12,25 @@ import numpy as np
 
 from penstock.codecs import kernel
 from penstock.errors import DataError, Problem, RecipeError
-from penstock.flow.batches import Batches, Schedule
 from penstock.flow.budget import Allowance, process_budget
-from penstock.flow.caching import prepare
-from penstock.flow.chains import Chain, Link
+from penstock.flow.caching.memory_cache import prepare
 from penstock.flow.compiling import leaf_of, program_of
-from penstock.flow.dealing import Deal
 from penstock.flow.engine import Engine
 from penstock.flow.fingerprints import plan_fingerprint
-from penstock.flow.hops import Stopwatch
-from penstock.flow.keeping import Workers
-from penstock.flow.metrics import Metrics
+from penstock.flow.making.chains import Chain, Link
+from penstock.flow.making.program import BadSample, Program
+from penstock.flow.measuring.hops import Stopwatch
+from penstock.flow.measuring.metrics import Metrics
+from penstock.flow.order.batches import Batches, Schedule
+from penstock.flow.order.dealing import Deal
 from penstock.flow.planning import Context, Planned, planned
-from penstock.flow.program import BadSample, Program
-from penstock.flow.remembering import Remembered
-from penstock.flow.sequences import tell_epoch_end
 from penstock.flow.state import VERSION, State, check_same
 from penstock.flow.steps import Batch, Map, Prefetch, Shard, numbered
-from penstock.flow.tasks import Executor
-from penstock.flow.tuning import Tuner
+from penstock.flow.streams.sequences import tell_epoch_end
+from penstock.flow.tuning.remembering import Remembered
+from penstock.flow.tuning.tuner import Tuner
+from penstock.flow.workers.keeping import Workers
+from penstock.flow.workers.tasks import Executor
 from penstock.samples import Sample
 
 if TYPE_CHECKING:
@@ -111,7 +111,7 @@ class Running:
         """One sample of the present epoch, the plain way."""
         order = self.planned.order
         draw = order.draws(np.array([self.epoch_number], np.int64), np.array([position], np.int64))
-        from penstock.flow.making import Leaf
+        from penstock.flow.making.leaves import Leaf
 
         member = int(draw.member[0])
         leaf = Leaf(self.planned.sources[member], self.planned.chains[member], None)

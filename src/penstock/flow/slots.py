@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from penstock.flow.budget import Allowance
-from penstock.flow.layout import Layout
+from penstock.flow.making.layout import Layout
 
 MakeMemory = Callable[[int, int], Any]  # (number of the slot, bytes) → an object with a writable buffer
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from penstock.errors import PackError
 
 
-class BeingWritten(PackError):
+class BeingWritten(PackError):  # noqa: N818 - it is a state, and whoever waits for it catches it
     """Another process is writing this pack."""
 
 

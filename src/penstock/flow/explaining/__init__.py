@@ -1,0 +1,1 @@
+"""What a flow does and what holds it back, in words."""

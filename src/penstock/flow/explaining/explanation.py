@@ -1,0 +1,239 @@
+"""`flow.explain()`: the plan as written, the plan as run, and what each hop has cost so far."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from penstock.augment.steps import is_geometric
+from penstock.codecs import kernel
+from penstock.flow.budget import process_budget
+from penstock.flow.explaining.constraints import ENOUGH_BATCHES, Held, binding_words
+from penstock.flow.explaining.proposing import cache_words
+from penstock.flow.explaining.unfused import fused_words, unfused_words
+from penstock.flow.explaining.wording import counted, size_words, source_words, step_words
+from penstock.flow.making.leaves import Leaf
+from penstock.flow.making.program import Program
+from penstock.flow.measuring.hops import HOPS
+from penstock.flow.order.batches import counts_after
+from penstock.flow.order.windows import WindowShuffled
+from penstock.flow.steps import Clips, Filter, Repeat, Sample, Shuffle, Skip, Step, Take, Where
+from penstock.flow.streams.sequences import TAKEN_OUT, gives_batches
+from penstock.flow.streams.stream_words import stream_rows, stream_words
+
+if TYPE_CHECKING:
+    from penstock.flow.plans import FlowOptions, Plan
+    from penstock.flow.running import Running
+
+_CHANGE_COUNTS = (Where, Filter, Sample, Clips, Take, Skip, Repeat)
+
+
+def explained(plan: Plan, options: FlowOptions, running: Running) -> str:
+    """All of it, for people."""
+    lines = ["The plan as written", *_written(plan, running)]
+    if plan.batch is None and not gives_batches(plan.source):
+        return "\n".join([*lines, "", "It has no batch yet: add .batch(size) to run it."])
+    lines += ["", "The plan as run", *_aligned(_as_run(plan, options, running))]
+    if running.metrics.batches:
+        lines += ["", *_measured(options, running)]
+    return "\n".join(lines)
+
+
+# As written
+
+
+def _written(plan: Plan, running: Running) -> list[str]:
+    rows = [*_start(plan), *_steps(plan, running)]
+    width = max((len(left) for left, right in rows if right), default=0)
+    return [f"  {left:<{width}}  {right}".rstrip() for left, right in rows]
+
+
+def _start(plan: Plan, depth: int = 0) -> list[tuple[str, str]]:
+    indent = "  " * depth
+    if plan.stream is not None:
+        return [(f"{stream_words(plan.stream)}, seed {plan.seed}", "")]
+    if plan.source is not None:
+        return [(f"{indent}{source_words(plan.source)}, seed {plan.seed}", "")]
+    assert plan.mixture is not None
+    weights = ", ".join(f"{weight:g}" for weight in plan.mixture.weights)
+    rows = [(f"{indent}mix of {len(plan.mixture.plans)} flows, weights {weights}, until {plan.mixture.until!r}", "")]
+    for member in plan.mixture.plans:
+        rows += _start(member, depth + 1)
+        rows += [(f"{indent}    .{step_words(step)}", "") for step in member.steps]
+    return rows
+
+
+def _steps(plan: Plan, running: Running) -> list[tuple[str, str]]:
+    if plan.stream is not None or gives_batches(plan.source):
+        return [(f".{step_words(step)}", "") for step in plan.steps]
+    lengths = running.planned.lengths
+    on_samples = zip(plan.steps[: len(lengths)], lengths, strict=True)
+    before = [(f".{step_words(step)}", _samples_after(step, length)) for step, length in on_samples]
+    if plan.batch is None:
+        return before
+    batches = running.batches
+    left_out = batches.deal.left_out
+    words = counted(batches.deal.count, "batch") + (f", {counted(left_out, 'sample')} left out" if left_out else "")
+    counts = counts_after(batches.deal.count, batches.steps)[1:]
+    after = [
+        (f".{step_words(step)}", _batches_after(step, count)) for step, count in zip(batches.steps, counts, strict=True)
+    ]
+    return [*before, (f".{step_words(plan.batch)}", words), *after]
+
+
+def _samples_after(step: Step, length: int | None) -> str:
+    return counted(length, "sample") if isinstance(step, _CHANGE_COUNTS) else ""
+
+
+def _batches_after(step: Step, count: int | None) -> str:
+    return counted(count, "batch") if isinstance(step, (Take, Skip, Repeat)) else ""
+
+
+# As run
+
+
+def _as_run(plan: Plan, options: FlowOptions, running: Running) -> list[tuple[str, str]]:
+    if plan.stream is not None:
+        return stream_rows(plan.stream, plan, running.tuner)
+    program = running.program
+    rows = [("order", words) for words in _order(plan, running)]
+    made = [words for leaf in program.leaves for words in _made(leaf)]
+    rows += [("make", words) for words in dict.fromkeys([*made, *_functions_of_batches(program)])]
+    rows += [("batch", "an item of the sequence" if gives_batches(plan.source) else _layout(program))]
+    rows += [("workers", words) for words in _workers(options, running)]
+    rows += [("memory", _memory(program, options, running.tuner.settings.prefetch))]
+    rows += [("errors", _bad(options, running))]
+    rows += [("note", note) for note in running.planned.notes]
+    rows += [("note", note) for note in running.tuner.report(running.metrics)["notes"]]
+    return rows
+
+
+def _aligned(rows: list[tuple[str, str]]) -> list[str]:
+    """A name is said once, where it changes."""
+    last, lines = "", []
+    for name, words in rows:
+        lines.append(f"  {name if name != last else '':<9}{words}")
+        last = name
+    return lines
+
+
+def _order(plan: Plan, running: Running) -> list[str]:
+    order: Any = running.planned.order
+    windows = []
+    while order is not None:
+        if isinstance(order, WindowShuffled):
+            windows.append(order)
+        order = getattr(order, "inner", None)
+    if windows:
+        among = "within each" if windows[0].window == 1 else f"among {windows[0].window} of them"
+        return [
+            f"whole shards in random order, samples shuffled {among}; a batch is drawn from "
+            f"{windows[0].mixing:.1%} of the data (a shuffle of everything: 100%)"
+        ]
+    words = ["flows in turn by their weights, each in its own order"] if plan.mixture is not None else []
+    if any(isinstance(step, Sample) for step in plan.steps):
+        words.append("drawn with replacement, anew for each epoch")
+    if any(isinstance(step, Shuffle) for step in plan.steps):
+        words.append("shuffled as a whole: a sample may stand anywhere in an epoch, elsewhere in each")
+    return words or ["as the source has it, the same in each epoch"]
+
+
+def _made(leaf: Leaf) -> list[str]:
+    words = []
+    if leaf.fusion is not None:
+        words.append(f"{fused_words(leaf)} — {kernel.which()}")
+    words += unfused_words(leaf)
+    return words + _approximations(leaf)
+
+
+def _approximations(leaf: Leaf) -> list[str]:
+    fusion = leaf.fusion
+    if fusion is None or fusion.stored == "raw":
+        return []
+    words = ["fast_decode=True: a faster inverse DCT, levels may differ a little"] if fusion.fast else []
+    resizes = any(is_geometric(link.step.step) and link.step.step.shape == "resize" for link in fusion.geometric)  # type: ignore[union-attr]
+    if resizes and fusion.reduced != "never":
+        words.append("where an image is at least twice too large both ways it is decoded at a reduced scale")
+    return words
+
+
+def _functions_of_batches(program: Program) -> list[str]:
+    names = [step_words(link.step) for link in program.batch_chain if link.step != TAKEN_OUT]
+    return [f"whole batches, for {', '.join(names)}: they are not shared by workers"] if names else []
+
+
+def _layout(program: Program) -> str:
+    rows = program.batch.size
+    fields = [
+        f"{name} {place.dtype} {'×'.join(map(str, (rows, *place.shape)))}"
+        for name, place in program.layout.fixed.items()
+    ]
+    loose = [
+        f"{name} ({program.batch.shapes if program.batch.shapes != 'fixed' else 'list'})"
+        for name in program.layout.loose
+    ]
+    return f"{', '.join([*fields, *loose])}: {size_words(program.layout.slot_bytes(rows))}"
+
+
+def _workers(options: FlowOptions, running: Running) -> list[str]:
+    settings, reasons = running.tuner.settings, running.tuner.reasons
+    if not settings.workers:
+        return ["none: everything is made in the calling thread (workers=0)"]
+    choice = running.workers.choice
+    kind = "of a kind that is chosen when the first epoch begins"
+    if choice is not None or options.executor != "auto":
+        kind = f"{options.executor} — pinned" if choice is None else f"{choice.kind} — {choice.reason}"
+    rows, whole = settings.rows_of_task(running.program.batch.size), running.program.makes_whole_batches
+    return [
+        f"{settings.workers} on {counted(running.tuner.cores, 'core')} — {reasons['workers']}",
+        kind,
+        f"{counted(settings.prefetch, 'batch')} ahead — {reasons['prefetch']}",
+        "a whole batch a task" if whole else f"{counted(rows, 'sample')} a task — {reasons['task_rows']}",
+    ]
+
+
+def _memory(program: Program, options: FlowOptions, prefetch: int) -> str:
+    slots = (prefetch + 2) * program.layout.slot_bytes(program.batch.size)  # one is made, one is used
+    limit = process_budget().limit if options.memory is None else min(options.memory, process_budget().limit)
+    whose = "half of what was free, for all flows of this process" if options.memory is None else "given by memory="
+    return f"≈ {size_words(slots)} for batches, of at most {size_words(limit)} ({whose})"
+
+
+def _bad(options: FlowOptions, running: Running) -> str:
+    if options.on_bad_sample == "raise":
+        return "a sample that cannot be made is an error that names it"
+    most = "" if options.max_bad is None else f", at most {options.max_bad:g}"
+    return f"a sample that cannot be made is replaced by another one{most}; so far {len(running.bad):,}"
+
+
+# As measured
+
+
+def _measured(options: FlowOptions, running: Running) -> list[str]:
+    metrics, tuner = running.metrics, running.tuner
+    rate = metrics.samples / max(metrics.running_seconds, 1e-9)
+    lines = [
+        f"Measured so far: {counted(metrics.batches, 'batch')}, {rate:,.0f} samples/s, "
+        f"{metrics.ready / metrics.batches:.1f} batches ready when one was asked for",
+        *_table(running),
+    ]
+    if metrics.batches < ENOUGH_BATCHES:
+        return [*lines, f"  What binds is said after {ENOUGH_BATCHES} batches."]
+    held = Held.of(metrics, tuner.settings, tuner.cores, options.workers is not None)
+    words = binding_words(held)
+    lines.append(f"  {words[0].upper()}{words[1:]}.")
+    proposal = None if held.consumer_binds or not running.has_random_access else cache_words(running)
+    return lines if proposal is None else [*lines, f"  {proposal}"]
+
+
+def _table(running: Running) -> list[str]:
+    costs = running.metrics.costs
+    total = max(costs.cpu_seconds, 1e-12)
+    lines = [f"  {'hop':<10}{'samples':>12}{'CPU ms/sample':>16}{'waiting ms/sample':>20}{'share of CPU':>15}"]
+    for hop in HOPS:
+        cost = costs.hops[hop]
+        items = max(cost.items, 1)
+        lines.append(
+            f"  {hop:<10}{cost.items:>12,}{cost.cpu_seconds / items * 1e3:>16.3f}"
+            f"{cost.wait_seconds / items * 1e3:>20.3f}{cost.cpu_seconds / total:>15.0%}"
+        )
+    return lines

@@ -1,0 +1,1 @@
+"""What a worker does: from a range of positions to finished rows of a batch."""

@@ -1,0 +1,120 @@
+"""Runs of frames as samples: a source of clips over a source of frames."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from penstock.errors import RecipeError
+from penstock.flow.order.draws import Numbers
+from penstock.flow.steps import Clips as ClipsStep
+from penstock.samples import Field, Raw, Sample, Schema, Source, Subset, annotations_of, column_of
+
+
+class Clips:
+    """A sample is `frames` frames of one video, `stride` apart, around (or from, or up to) the frame that labels it.
+
+    Clips never reach over the end of a video: `edge="repeat"` repeats its first or last frame there, `"drop"`
+    leaves such clips out. `label="all"` keeps the labels of every frame, as frames × classes.
+    """
+
+    encoded_images = False
+
+    def __init__(self, source: Source, step: ClipsStep) -> None:
+        self.source, self.step = source, step
+        self.frames = step.frames
+        self.schema = clip_schema(source.schema, step)
+        starts, stops = _videos(source)
+        first, last = reach(step)
+        if step.edge == "drop":
+            anchors = [np.arange(a - first, b - last, step.step) for a, b in zip(starts, stops, strict=True)]
+        else:
+            anchors = [np.arange(a, b, step.step) for a, b in zip(starts, stops, strict=True)]
+        self.anchors: Numbers = np.concatenate(anchors) if anchors else np.zeros(0, np.int64)
+        self._starts, self._stops = starts, stops
+        self._offsets = np.arange(self.frames, dtype=np.int64) * step.stride + first
+
+    def __len__(self) -> int:
+        return len(self.anchors)
+
+    def frame_indices(self, indices: Numbers) -> Numbers:
+        """The frames of these clips, clips × frames."""
+        anchors = self.anchors[indices]
+        video = np.searchsorted(self._starts, anchors, side="right") - 1
+        frames = anchors[:, None] + self._offsets
+        clipped: Numbers = np.clip(frames, self._starts[video][:, None], self._stops[video][:, None] - 1)
+        return clipped
+
+    def read(self, index: int) -> Raw:
+        frames = self.frame_indices(np.array([index]))[0].tolist()
+        return Raw(index, [self.source.read(frame) for frame in frames])
+
+    def decode(self, raw: Raw) -> Sample:
+        image = self.source.schema.image
+        assert image is not None
+        samples = [self.source.decode(frame) for frame in raw.data]
+        return {**self.annotations(raw.index), image.name: np.stack([sample[image.name] for sample in samples])}
+
+    def annotations(self, index: int) -> Sample:
+        """What is known of the frame that labels the clip; with label="all" the labels of every frame."""
+        sample = annotations_of(self.source, int(self.anchors[index]))
+        if self.step.label == "all":
+            frames = self.frame_indices(np.array([index]))[0].tolist()
+            every = [annotations_of(self.source, frame) for frame in frames]
+            sample.update({name: np.stack([one[name] for one in every]) for name in _per_frame(self.source.schema)})
+        return sample
+
+    def column(self, name: str) -> NDArray[Any]:
+        if self.step.label == "all" and name in _per_frame(self.source.schema):
+            raise KeyError(f"{name!r} has one value for each frame of a clip.")
+        return column_of(self.source, name)[self.anchors]
+
+
+def reach(step: ClipsStep) -> tuple[int, int]:
+    """How far the first and the last frame of a clip are from the frame that labels it."""
+    whole = (step.frames - 1) * step.stride
+    before = {"first": 0, "last": whole, "middle": (step.frames // 2) * step.stride, "all": 0}[step.label]
+    return -before, whole - before
+
+
+def clip_schema(schema: Schema, step: ClipsStep) -> Schema:
+    if schema.image is None:
+        raise RecipeError("clips needs a source with an image field: each sample is a frame of a video.")
+    if step.label != "all":
+        return schema
+    return replace(schema, fields=tuple(_stretched(field, schema, step.frames) for field in schema.fields))
+
+
+def _per_frame(schema: Schema) -> list[str]:
+    return [field.name for field in schema.fields if field.kind in ("labels", "class", "number")]
+
+
+def _stretched(field: Field, schema: Schema, frames: int) -> Field:
+    if field.name not in _per_frame(schema):
+        return field
+    shape = (frames, *(field.shape or ())) if field.kind != "labels" or field.shape else (frames, None)
+    return Field(field.name, "array", field.dtype or "int64", shape)
+
+
+def group_numbers(source: Any) -> NDArray[Any]:
+    """What tells the videos of a source apart: numbers where it has them, else the names of its groups."""
+    if isinstance(source, Subset):
+        return group_numbers(source.source)[source.indices]
+    numbers = getattr(source, "group_numbers", None)
+    try:
+        return column_of(source, "group") if numbers is None else np.asarray(numbers())
+    except KeyError as error:
+        raise RecipeError(
+            "clips needs to know which frames belong together: the source has no column 'group'. Pack the videos first."
+        ) from error
+
+
+def _videos(source: Source) -> tuple[Numbers, Numbers]:
+    """Where each video begins and ends among the frames: a run of one group."""
+    groups = group_numbers(source)
+    changes = np.flatnonzero(groups[1:] != groups[:-1]) + 1
+    edges = np.concatenate([[0], changes, [len(groups)]]).astype(np.int64)
+    return (edges[:-1], edges[1:]) if len(groups) else (edges[:0], edges[:0])

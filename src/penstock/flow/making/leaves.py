@@ -1,0 +1,174 @@
+"""From draws to finished rows: the leaf of a plan is one source and the chain of steps on its samples."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from penstock.augment.applying import apply_geometric
+from penstock.augment.views import Views
+from penstock.errors import HopError, PackError, RecipeError
+from penstock.flow.making.chains import Chain, run_chain
+from penstock.flow.making.fusing import Fusion, images_of_range, labelled, located
+from penstock.flow.making.rows import Rows
+from penstock.flow.measuring.hops import Stopwatch
+from penstock.flow.order.draws import Draws
+from penstock.samples import Kind, Sample, Source, annotations_of, describe
+
+
+class Failure(NamedTuple):
+    """One row of a range that could not be made."""
+
+    row: int
+    error: HopError
+
+
+@dataclass(frozen=True, eq=False)
+class Leaf:
+    """One source and the steps on each of its samples; `fusion` stands for the first of them, where there is one."""
+
+    source: Source
+    chain: Chain
+    fusion: Fusion | None
+
+    @property
+    def kinds(self) -> Mapping[str, Kind]:
+        return {field.name: field.kind for field in self.source.schema.fields}
+
+    def fill(self, draws: Draws, rows: Rows, watch: Stopwatch) -> list[Failure]:
+        """Make every row of a range; gives those that failed, whose rows are undefined."""
+        if self.fusion is None:
+            return self._plain(draws, rows, watch)
+        if len(self.chain) == self.fusion.links:
+            return self._fused(self.fusion, draws, rows, watch)
+        return self._half_fused(self.fusion, draws, rows, watch)
+
+    # Everything in one call of the kernel
+
+    def _fused(self, fusion: Fusion, draws: Draws, rows: Rows, watch: Stopwatch) -> list[Failure]:
+        image = self.source.schema.image
+        assert image is not None
+        views, failed = images_of_range(fusion, self.source, draws, rows.arrays[image.name], watch)
+        self._annotate(fusion, views, draws, rows)
+        watch.lap("collate", len(draws.index))
+        return [self._failure("decode", draws, row, reason) for row, reason in sorted(failed.items())]
+
+    def _annotate(self, fusion: Fusion, views: Views, draws: Draws, rows: Rows) -> None:
+        """The fields beside the image: columns at once where the source has them, else sample by sample."""
+        names = [field.name for field in self.source.schema.fields if field != self.source.schema.image]
+        if not names:
+            return
+        base, indices = labelled(self.source, draws.index)
+        gather = getattr(base, "gather", None)
+        if gather is not None and not rows.layout.loose:
+            for name in names:
+                rows.arrays[name][:] = gather(name, indices)
+            return
+        kinds = {name: kind for name, kind in self.kinds.items() if name in names}
+        for row, index in enumerate(draws.index.tolist()):
+            sample = annotations_of(self.source, index)
+            if "boxes" in kinds.values():
+                sample = apply_geometric(sample, kinds, views.span(row, row + 1))
+            _put_fields(rows, row, sample, names)
+
+    # The kernel makes images, the rest of the chain goes on with them
+
+    def _half_fused(self, fusion: Fusion, draws: Draws, rows: Rows, watch: Stopwatch) -> list[Failure]:
+        image = self.source.schema.image
+        assert image is not None
+        frames = located(self.source, draws.index[:0])[2]
+        shape = fusion.target.shape if frames == 1 else (frames, *fusion.target.shape)
+        images = np.empty((len(draws.index), *shape), fusion.target.dtype)
+        views, failed = images_of_range(fusion, self.source, draws, images, watch)
+        failures = [self._failure("decode", draws, row, reason) for row, reason in sorted(failed.items())]
+        others = {name: kind for name, kind in self.kinds.items() if name != image.name}
+        rest = self.chain[fusion.links :]
+        for row in (row for row in range(len(images)) if row not in failed):
+            draw = draws.part(row, row + 1)
+            try:
+                sample = annotations_of(self.source, int(draw.index[0]))
+                if others:
+                    sample = apply_geometric(sample, others, views.span(row, row + 1))
+                sample[image.name] = images[row]
+                sample = self._run(rest, sample, draw)
+                watch.lap("transform")  # counted with its image
+                self._put(rows, row, sample, draw)
+            except HopError as error:
+                failures.append(Failure(row, error))
+            watch.lap("collate", 1)
+        return failures
+
+    # Sample by sample
+
+    def _plain(self, draws: Draws, rows: Rows, watch: Stopwatch) -> list[Failure]:
+        failures = []
+        for row in range(len(draws.index)):
+            draw = draws.part(row, row + 1)
+            try:
+                self._put(rows, row, self.sample(draw, watch), draw)
+            except HopError as error:
+                failures.append(Failure(row, error))
+            watch.lap("collate", 1)
+        return failures
+
+    def sample(self, draw: Draws, watch: Stopwatch) -> Sample:
+        """One sample, the plain way: the reference for everything that is fused."""
+        index = int(draw.index[0])
+        sample = self._decoded(index, watch)
+        sample = self._run(self.chain, sample, draw)
+        watch.lap("transform", 1)
+        return sample
+
+    def _decoded(self, index: int, watch: Stopwatch) -> Sample:
+        hop = "read"
+        try:
+            raw = self.source.read(index)
+            watch.lap("read", 1, _size(raw.data))
+            hop = "decode"
+            sample = self.source.decode(raw)
+        except (HopError, RecipeError):
+            raise
+        except Exception as error:
+            raise HopError(hop, describe(self.source, index), _reason(error)) from error
+        watch.lap("decode", 1)
+        return sample
+
+    def _run(self, chain: Chain, sample: Sample, draw: Draws) -> Sample:
+        try:
+            return run_chain(chain, sample, self.kinds, draw)
+        except (HopError, PackError):
+            raise
+        except Exception as error:
+            raise HopError("transform", describe(self.source, int(draw.index[0])), _reason(error)) from error
+
+    def _put(self, rows: Rows, row: int, sample: Sample, draw: Draws) -> None:
+        try:
+            rows.put(row, sample)
+        except RecipeError as error:
+            raise HopError("collate", describe(self.source, int(draw.index[0])), str(error)) from error
+
+    def _failure(self, hop: str, draws: Draws, row: int, reason: str) -> Failure:
+        return Failure(row, HopError(hop, describe(self.source, int(draws.index[row])), reason))
+
+
+def _put_fields(rows: Rows, row: int, sample: Sample, names: list[str]) -> None:
+    for name in names:
+        if name in rows.arrays:
+            rows.arrays[name][row] = sample[name]
+        else:
+            rows.loose[name][row] = sample[name]
+
+
+def _size(data: Any) -> int:
+    if isinstance(data, (bytes, bytearray, memoryview)):
+        return len(data)
+    return int(getattr(data, "nbytes", 0))
+
+
+def _reason(error: Exception) -> str:
+    """What happened, with the kind of error where it is not one of ours."""
+    text = str(error) or "without a message"
+    return text if isinstance(error, (OSError, PackError, RecipeError)) else f"{type(error).__name__}: {text}"

@@ -1,0 +1,1 @@
+"""What each hop costs, as numbers, as text for Prometheus and as lines of JSON."""

@@ -1,0 +1,99 @@
+"""Which samples, by what is stored of them: conditions, weights, runs of one file, blocks on the disk. No decoding."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from penstock.errors import RecipeError, nearest
+from penstock.flow.making.fusing import located
+from penstock.flow.order.draws import Numbers
+from penstock.flow.order.weighting import balanced_weights
+from penstock.samples import Source, column_of
+
+BLOCK_SAMPLES = 4096  # blocks of a source that has no shards
+
+
+def stored(source: Source, name: str) -> NDArray[Any]:
+    """A stored column, or an error that says what a source needs for it."""
+    try:
+        return column_of(source, name)
+    except KeyError as error:
+        raise RecipeError(f"there is no stored column {name!r}: {error.args[0]} Use filter with a function.") from error
+
+
+def chosen(source: Source, indices: Numbers, conditions: tuple[tuple[str, Any], ...]) -> NDArray[np.bool_]:
+    """Which of these samples meet every condition."""
+    keep = np.ones(len(indices), np.bool_)
+    for name, wanted in conditions:
+        keep &= _meets(stored(source, name)[indices], name, wanted, source)
+    return keep
+
+
+def _meets(values: NDArray[Any], name: str, wanted: Any, source: Source) -> NDArray[np.bool_]:
+    if callable(wanted):
+        answer = np.asarray(wanted(values))
+        if answer.shape != values.shape or answer.dtype != np.bool_:
+            raise RecipeError(
+                f"where({name}=function): it gets the whole column ({len(values):,} values) and must give as many "
+                f"True or False; it gave {answer.dtype} of shape {answer.shape}."
+            )
+        return answer
+    options = [_number(name, one, source) for one in (wanted if isinstance(wanted, tuple) else (wanted,))]
+    return np.isin(values, options)
+
+
+def _number(name: str, value: Any, source: Source) -> Any:
+    """The number of a class that is called by its name."""
+    label = source.schema.label
+    if label is None or name != label.name or not isinstance(value, str):
+        return value
+    classes = source.schema.classes
+    if value not in classes:
+        raise RecipeError(f"there is no class {value!r}; there are {', '.join(classes)}.{nearest(value, classes)}")
+    return classes.index(value)
+
+
+def weights_of(source: Source, indices: Numbers, weights: Any) -> NDArray[np.float64]:
+    """The weight of each of these samples: "balanced", by class, a stored column, or a number for each."""
+    if isinstance(weights, str) and weights == "balanced":
+        return balanced_weights(_labels(source)[indices])
+    if isinstance(weights, dict):
+        labels = _labels(source)[indices]
+        by_number = {_number(_label_name(source), name, source): weight for name, weight in weights.items()}
+        return np.array([by_number.get(label, 0.0) for label in labels.tolist()], np.float64)
+    if isinstance(weights, str):
+        return np.asarray(stored(source, weights)[indices], np.float64)
+    return np.asarray(weights, np.float64)
+
+
+def _label_name(source: Source) -> str:
+    label = source.schema.label
+    if label is None:
+        raise RecipeError("sample by class needs a source whose samples have a class. Give a weight for each sample.")
+    return label.name
+
+
+def _labels(source: Source) -> NDArray[Any]:
+    return stored(source, _label_name(source))
+
+
+def runs(source: Source, indices: Numbers, by: str) -> tuple[Numbers, Numbers]:
+    """Where each run of one value (a file, a group) begins among these samples, and how long it is."""
+    values = stored(source, by)[indices]
+    starts = np.concatenate([[0], np.flatnonzero(values[1:] != values[:-1]) + 1]).astype(np.int64)
+    starts = starts[: len(values)]
+    return starts, np.diff(np.append(starts, len(values))).astype(np.int64)
+
+
+def block_starts(source: Source, indices: Numbers) -> Numbers:
+    """Where the samples of each shard begin among these, so that a window reads whole shards."""
+    base, numbers, frames = located(source, indices)
+    shards = getattr(base, "shard_numbers", None)
+    if shards is None:
+        return np.arange(0, max(len(indices), 1), BLOCK_SAMPLES, dtype=np.int64)
+    of_sample = shards(numbers[::frames])
+    changes = np.flatnonzero(of_sample[1:] != of_sample[:-1]) + 1
+    return np.concatenate([[0], changes]).astype(np.int64)

@@ -1,0 +1,1 @@
+"""Sources without random access, and sequences whose items are batches."""

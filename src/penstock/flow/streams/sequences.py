@@ -1,0 +1,280 @@
+"""Keras-style sequences as sources: `__len__`, `__getitem__(i)` and perhaps `on_epoch_end`; an item is a batch.
+
+    items            the batches of the flow are the items, whole, in the flow's order
+    unbatch=True     the samples inside the items, dealt anew by the flow
+
+Items are asked for by number, so order, shuffle, ranks, resume and all executors work as with any source. A sequence
+that changes itself in `on_epoch_end` changes what a number stands for: then only the present epoch can be resumed.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from penstock.errors import RecipeError
+from penstock.flow.building import check_next
+from penstock.flow.steps import Batch, Cache, Map, Prefetch, Repeat, Shard, Shuffle, Skip, Step, Take
+from penstock.flow.streams.streams import guessed_schema
+from penstock.samples import Raw, Sample, Schema
+
+if TYPE_CHECKING:
+    from penstock.flow.plans import Plan
+
+NAMES = ("x", "y", "weight")
+KEPT_ITEMS = 4  # of each thread, for samples that follow one another
+Unbatch = bool | Literal["measured"]
+Item = dict[str, NDArray[Any]]
+
+
+def from_sequence(
+    sequence: Any, *, unbatch: Unbatch = False, names: Sequence[str] | None = None
+) -> SequenceItems | SequenceSamples:
+    """A source for `Flow` from an object with `len` and `[i]` whose items are batches, as Keras has them.
+
+    The flow's batches are the items, so it needs no `.batch()`; `.map(function, batched=True)` works on them, and
+    `index` is the number of the item. With `unbatch=True` the flow sees the samples inside and deals them anew; items
+    must then have one size but for the last, unless `unbatch="measured"` reads each of them once to see. Items that
+    are dicts keep their names; tuples are named `names`, by default x, y, weight. `on_epoch_end` is called when an
+    epoch was delivered.
+    """
+    if not hasattr(sequence, "__getitem__") or not hasattr(sequence, "__len__"):
+        raise RecipeError(
+            f"from_sequence takes an object with len and [i], not {type(sequence).__name__}. Use from_generator "
+            "for what can only be gone through in order."
+        )
+    if unbatch not in (True, False, "measured"):
+        raise RecipeError(f'unbatch={unbatch!r} must be True, False or "measured".')
+    if isinstance(names, str):
+        raise RecipeError(f'names={names!r} must be several names, such as ("x", "y").')
+    named = None if names is None else tuple(names)
+    return SequenceSamples(sequence, named, unbatch == "measured") if unbatch else SequenceItems(sequence, named)
+
+
+def _length(sequence: Any) -> int:
+    try:
+        return len(sequence)
+    except (TypeError, NotImplementedError) as error:
+        raise RecipeError(
+            f"{type(sequence).__name__} has no length, so its items have no order to shuffle or to resume in. "
+            "Use penstock.from_generator(lambda: …) for it."
+        ) from error
+
+
+def named_item(item: Any, names: tuple[str, ...] | None, number: int) -> Item:
+    """An item of a sequence as a dict of arrays."""
+    if isinstance(item, dict):
+        if names is not None:
+            raise RecipeError(f"item {number} is a dict and has names of its own ({', '.join(item)}): leave names out.")
+        return {str(name): np.asarray(value) for name, value in item.items()}
+    names = NAMES if names is None else names
+    parts = item if isinstance(item, (tuple, list)) else (item,)
+    if len(parts) > len(names):
+        raise RecipeError(f"item {number} has {len(parts)} parts, and there are names for {len(names)}: {names}.")
+    found: Item = {}
+    for name, part in zip(names, parts, strict=False):
+        for inner, value in _parts(name, part):
+            if inner in found:
+                raise RecipeError(f"item {number} has two parts called {inner!r}; say names=(…) or rename one.")
+            found[inner] = np.asarray(value)
+    return found
+
+
+def _parts(name: str, part: Any) -> Iterable[tuple[str, Any]]:
+    """One part of an item: an array, several (a model with several inputs), named ones, or none."""
+    if part is None:
+        return []
+    if isinstance(part, dict):
+        return part.items()
+    if isinstance(part, (tuple, list)):
+        return [(f"{name}_{number}", value) for number, value in enumerate(part)]
+    return [(name, part)]
+
+
+class SequenceItems:
+    """The items of a sequence; a sample of this source is a whole batch."""
+
+    gives_batches = True
+    schema = Schema(())
+
+    def __init__(self, sequence: Any, names: tuple[str, ...] | None) -> None:
+        self.sequence, self._names = sequence, names
+
+    def __len__(self) -> int:
+        return _length(self.sequence)
+
+    def read(self, index: int) -> Raw:
+        return Raw(index, self.sequence[index])
+
+    def decode(self, raw: Raw) -> Sample:
+        return {"item": named_item(raw.data, self._names, raw.index)}
+
+    def on_epoch_end(self) -> None:
+        _tell(self.sequence)
+
+
+class SequenceSamples:
+    """The samples inside the items of a sequence."""
+
+    def __init__(self, sequence: Any, names: tuple[str, ...] | None, measures: bool) -> None:
+        self.sequence, self._names, self._measures = sequence, names, measures
+        self._generation = 0
+        self._kept = threading.local()
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in vars(self).items() if name != "_kept"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state, _kept=threading.local())
+
+    @cached_property
+    def schema(self) -> Schema:
+        """The fields that augmentations know, by what they look like in the first sample."""
+        return guessed_schema(self.decode(self.read(0))) if len(self) else Schema(())
+
+    @cached_property
+    def starts(self) -> NDArray[np.int64]:
+        """Where the samples of each item begin, and the end."""
+        sizes: NDArray[np.int64] = np.concatenate([[0], np.cumsum(self._sizes())]).astype(np.int64)
+        return sizes
+
+    def _sizes(self) -> NDArray[np.int64]:
+        count = _length(self.sequence)
+        if count < 3 or self._measures:
+            return self._measured(range(count))
+        first, second, last = self._measured([0, 1, count - 1])
+        if first != second or last > first:
+            return self._measured(range(count))
+        sizes = np.full(count, first, np.int64)
+        sizes[-1] = last
+        return sizes
+
+    def _measured(self, numbers: Iterable[int]) -> NDArray[np.int64]:
+        return np.array([_size(self._named(number), number) for number in numbers], np.int64)
+
+    def _named(self, number: int) -> Item:
+        return named_item(self.sequence[number], self._names, number)
+
+    def __len__(self) -> int:
+        return int(self.starts[-1])
+
+    def shard_numbers(self, indices: NDArray[np.int64]) -> NDArray[Any]:
+        """The item of each of these samples: `shuffle(window=n)` mixes n items at a time."""
+        numbers: NDArray[Any] = np.searchsorted(self.starts, indices, side="right") - 1
+        return numbers
+
+    def read(self, index: int) -> Raw:
+        number = int(np.searchsorted(self.starts, index, side="right")) - 1
+        return Raw(index, (self._item(number), index - int(self.starts[number])))
+
+    def _item(self, number: int) -> Item:
+        """An item; the last ones of this thread are kept."""
+        kept: OrderedDict[tuple[int, int], Item] = self._kept.__dict__.setdefault("items", OrderedDict())
+        key = (self._generation, number)
+        if key not in kept:
+            item = self._named(number)
+            self._check_size(item, number)
+            kept[key] = item
+            while len(kept) > KEPT_ITEMS:
+                kept.popitem(last=False)
+        kept.move_to_end(key)
+        return kept[key]
+
+    def _check_size(self, item: Item, number: int) -> None:
+        size, expected = _size(item, number), int(self.starts[number + 1] - self.starts[number])
+        if size != expected:
+            raise RecipeError(
+                f"item {number} has {size} samples, and {expected} were expected from the items at the ends. "
+                'Say from_sequence(…, unbatch="measured"), which reads every item once to see how many it has.'
+            )
+
+    def decode(self, raw: Raw) -> Sample:
+        item, place = raw.data
+        return {name: _own(values[place]) for name, values in item.items()}
+
+    def on_epoch_end(self) -> None:
+        _tell(self.sequence)
+        self._generation += 1  # an item may be another one now
+
+
+def _own(value: Any) -> Any:
+    """A value that shares nothing with the item, which is kept."""
+    return value.copy() if isinstance(value, np.ndarray) else value
+
+
+def _size(item: Item, number: int) -> int:
+    sizes = {name: len(values) if values.ndim else None for name, values in item.items()}
+    if len(set(sizes.values())) != 1 or None in sizes.values():
+        found = ", ".join(f"{name} {size}" for name, size in sizes.items())
+        raise RecipeError(f"the parts of item {number} have different numbers of samples: {found or 'there are none'}.")
+    return int(next(iter(item.values())).shape[0])
+
+
+def _tell(sequence: Any) -> None:
+    on_epoch_end = getattr(sequence, "on_epoch_end", None)
+    if on_epoch_end is not None:
+        on_epoch_end()
+
+
+def tell_epoch_end(sources: Iterable[Any]) -> None:
+    """An epoch was delivered: sequences below these sources are told, each once."""
+    found: dict[int, SequenceItems | SequenceSamples] = {}
+    for source in sources:
+        while source is not None:
+            if isinstance(source, (SequenceItems, SequenceSamples)):
+                found[id(source.sequence)] = source
+            source = getattr(source, "source", None)
+    for one in found.values():
+        one.on_epoch_end()
+
+
+# A plan whose source gives batches
+
+
+def gives_batches(source: Any) -> bool:
+    return bool(getattr(source, "gives_batches", False))
+
+
+_ON_ITEMS = (Shuffle, Take, Skip, Repeat, Cache, Shard, Prefetch)
+
+
+def check_on_items(before: Sequence[Step], step: Step) -> None:
+    """Whether a step works on items, which are batches already."""
+    if isinstance(step, Map) and step.batched:
+        return
+    if isinstance(step, Batch):
+        raise RecipeError(
+            "the items of this sequence are batches already: leave batch out, or use from_sequence(…, unbatch=True)."
+        )
+    if not isinstance(step, _ON_ITEMS):
+        raise RecipeError(
+            f"{step.name} works on samples, and the items of this sequence are batches: use "
+            "map(function, batched=True), or from_sequence(…, unbatch=True)."
+        )
+    if isinstance(step, Shard) and step.keep_all:
+        raise RecipeError("keep_all deals single samples: use from_sequence(…, unbatch=True) for it.")
+    check_next(before, step)
+
+
+def plan_of_items(plan: Plan) -> Plan:
+    """The same plan in the words of the engine: batches of one item for each rank, taken out of their wrapping."""
+    ranks = next((step.world_size for step in plan.steps if isinstance(step, Shard)), 1)
+    functions = [step for step in plan.steps if isinstance(step, Map)]
+    others = [step for step in plan.steps if not isinstance(step, Map)]
+    steps = (*others, Batch(ranks, "fixed", 0, False), TAKEN_OUT, *functions)
+    return replace(plan, steps=steps)
+
+
+def item_of_sequence(batch: dict[str, Any]) -> dict[str, Any]:
+    """The item that a batch of one consists of."""
+    return {**batch["item"][0], "index": int(batch["index"][0])}
+
+
+TAKEN_OUT = Map(item_of_sequence, batched=True)

@@ -1,0 +1,298 @@
+"""Workers in other processes: one with threads ("subprocess"), or several with one thread each ("process").
+
+submit ──► waiting tasks ──► the process with the least to do ──► it writes into the slot (shared memory)
+                ▲                                                              │
+                └────────── a listening thread for each process ◄── answer ◄───┘ ──► next_done
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+import weakref
+from collections import deque
+from queue import Empty, SimpleQueue
+from typing import Any, Literal, NamedTuple
+
+from penstock.errors import PenstockError, RecipeError
+from penstock.flow.making.program import Program
+from penstock.flow.workers import messages
+from penstock.flow.workers.carrying import Carried, revived
+from penstock.flow.workers.parcels import unwrapped
+from penstock.flow.workers.sendable import parcel_of
+from penstock.flow.workers.sharing import is_available, mapped, new_memory
+from penstock.flow.workers.tasks import Arrays, Done, Task
+from penstock.flow.workers.worker_process import WorkerProcess
+
+Kind = Literal["subprocess", "process"]
+TASKS_OF_PROCESS = 2  # one that it works on, one to go on with while the next is on its way
+KEPT_DESCRIPTORS = 64  # of slots, for processes that come later; a user may keep thousands of batches
+ENDING_SECONDS = 3.0
+
+
+class Death(NamedTuple):
+    """A worker process ended that was not told to."""
+
+    error: PenstockError
+
+
+Event = tuple[messages.Answer | messages.Failed, list[int]] | Death
+
+
+class Children:
+    """Worker processes. They are kept between epochs; `leave` parts one from the next."""
+
+    def __init__(self, program: Program, kind: Kind, workers: int, *, most: int | None = None) -> None:
+        if not is_available():
+            raise RecipeError(f'executor={kind!r} needs Linux; on this system use executor="thread".')
+        self._parcel, self._descriptors = parcel_of(program)  # before anything is started
+        self.kind: str = kind
+        self._most = most  # processes, where a function may not be called more often at once
+        self.workers = self._allowed(workers)
+        self._program = program
+        self._lock = threading.RLock()  # again by the same thread: garbage may be collected, and end this, anywhere
+        self._waiting: deque[Task] = deque()
+        self._events: SimpleQueue[Event] = SimpleQueue()
+        self._processes: list[WorkerProcess] = []
+        self._listeners: list[threading.Thread] = []
+        self._run = 0
+        self._slots: dict[int, tuple[int | None, int]] = {}  # descriptor and size
+        self._death: Death | None = None  # that was raised
+        self._has_lost_one = False
+        self._is_closed = False
+        self._owner = os.getpid()
+        _LIVING.add(self)
+        try:
+            self._start(1 if kind == "subprocess" else self.workers)
+        except BaseException:
+            self.close()
+            raise
+
+    @property
+    def is_sound(self) -> bool:
+        """Whether it may serve another epoch."""
+        is_in_step = not any(process.is_out_of_step for process in self._processes)
+        is_whole = is_in_step and self._death is None and not self._has_lost_one
+        return is_whole and not self._is_closed and os.getpid() == self._owner
+
+    # What the engine asks
+
+    def make_memory(self, number: int, size: int) -> Any:
+        descriptor = new_memory(size, "a batch")
+        self._slots[number] = (descriptor, size)
+        memory = mapped(descriptor, size)
+        for process in list(self._processes):
+            process.send(messages.Slot(self._run, number, size), [descriptor])
+        if len(self._slots) > KEPT_DESCRIPTORS:
+            self._let_go(number - KEPT_DESCRIPTORS)
+        return memory
+
+    def submit(self, task: Task, arrays: Arrays) -> None:
+        with self._lock:
+            self._waiting.append(task)
+        self._hand_out()
+
+    def next_done(self) -> Done:
+        if self._death is not None:
+            raise self._death.error
+        event = self._events.get()
+        if isinstance(event, Death):
+            self._death = event
+            raise event.error
+        message, descriptors = event
+        try:
+            value = unwrapped(message.parcel, descriptors)
+        finally:
+            messages.close_all(descriptors)
+        if isinstance(message, messages.Failed):
+            self._death = Death(_not_loaded(revived(value)))
+            raise self._death.error
+        if isinstance(value, Carried):
+            return Done(message.task, None, revived(value))
+        return Done(message.task, value, None)
+
+    def has_done(self) -> bool:
+        return self._death is not None or not self._events.empty()
+
+    def resize(self, workers: int) -> None:
+        if self.kind == "subprocess":
+            self.workers = workers
+            for process in list(self._processes):
+                process.send(messages.Resize(workers))
+            return
+        workers = self._allowed(workers)
+        with self._lock:
+            active = [process for process in self._processes if process.takes_tasks]
+            for process in active[workers:]:
+                process.takes_tasks = False
+                if not process.tasks:
+                    process.tell_to_end()
+        # A process that comes later needs all slots; of a run with very many, some can no longer be handed over.
+        if all(descriptor is not None for descriptor, _ in self._slots.values()):
+            self._start(workers - len(active))
+        self.workers = sum(process.takes_tasks for process in self._processes)
+        self._hand_out()
+
+    def leave(self) -> None:
+        """The epoch is over, or was left: its tasks, answers and slots mean nothing from now on."""
+        with self._lock:
+            self._run += 1
+            self._waiting.clear()
+            for process in self._processes:
+                process.tasks.clear()
+                if not process.takes_tasks:  # nothing that it may still answer is waited for
+                    process.tell_to_end()
+            self._drop_events()
+        self._let_go_of_slots()
+        for process in list(self._processes):
+            process.send(messages.Leave(self._run))
+
+    def close(self) -> None:
+        if self._is_closed or os.getpid() != self._owner:
+            return
+        self._is_closed = True
+        for process in list(self._processes):
+            process.tell_to_end()
+        deadline = time.monotonic() + ENDING_SECONDS
+        for process in list(self._processes):
+            process.wait(max(deadline - time.monotonic(), 0.0))
+        for thread in self._listeners:
+            if thread is not threading.current_thread():
+                thread.join()
+        self._drop_events()
+        self._let_go_of_slots()
+        messages.close_all(self._descriptors)
+
+    # Processes
+
+    def _allowed(self, workers: int) -> int:
+        return workers if self._most is None else min(workers, self._most)
+
+    def _start(self, count: int) -> None:
+        """Start some, all at once: each takes a while to be there."""
+        started: list[WorkerProcess] = []
+        try:
+            for _ in range(count):
+                started.append(WorkerProcess())
+                self._listen_to(started[-1])
+        finally:  # what was started is ended with the others, whatever happens
+            self._processes += started
+        threads = self.workers if self.kind == "subprocess" else 1
+        for process in started:
+            process.send(messages.Begin(self._parcel, threads), self._descriptors)
+            process.send(messages.Leave(self._run))
+            for number, (descriptor, size) in self._slots.items():
+                if descriptor is not None:
+                    process.send(messages.Slot(self._run, number, size), [descriptor])
+
+    def _listen_to(self, process: WorkerProcess) -> None:
+        thread = threading.Thread(target=self._listen, args=(process,), name="penstock-listener", daemon=True)
+        self._listeners = [one for one in self._listeners if one.is_alive()]
+        self._listeners.append(thread)
+        thread.start()
+
+    def forget(self) -> None:
+        """In a forked process: the workers belong to the other one."""
+        for process in self._processes:
+            process.forget()
+        self._let_go_of_slots()
+        messages.close_all(self._descriptors)
+
+    # Tasks
+
+    def _hand_out(self) -> None:
+        """Give waiting tasks to processes that have room for them."""
+        while True:
+            with self._lock:
+                process = self._freest()
+                if process is None or not self._waiting:
+                    return
+                task, run = self._waiting.popleft(), self._run
+                process.tasks[task.ticket, task.row] = task
+            process.send(messages.Work(run, task))
+
+    def _freest(self) -> WorkerProcess | None:
+        active = [process for process in self._processes if process.takes_tasks]
+        freest = min(active, key=lambda process: len(process.tasks), default=None)
+        has_room = freest is not None and (self.kind == "subprocess" or len(freest.tasks) < TASKS_OF_PROCESS)
+        return freest if has_room else None
+
+    # In the listening threads
+
+    def _listen(self, process: WorkerProcess) -> None:
+        try:
+            while (received := messages.receive(process.connection)) is not None:
+                self._heard(process, *received)
+                del received
+        finally:  # also when listening itself fails: whoever waits must not wait for ever
+            process.hang_up()
+            self._ended(process, process.wait(ENDING_SECONDS))
+
+    def _heard(self, process: WorkerProcess, message: Any, descriptors: list[int]) -> None:
+        with self._lock:
+            if isinstance(message, messages.Answer) and message.run != self._run:
+                messages.close_all(descriptors)  # of an epoch that was left
+                return
+            self._events.put((message, descriptors))
+            if isinstance(message, messages.Answer):
+                process.tasks.pop((message.task.ticket, message.task.row), None)
+            if not process.takes_tasks and not process.tasks:
+                process.tell_to_end()
+        self._hand_out()
+
+    def _ended(self, process: WorkerProcess, code: int) -> None:
+        with self._lock:
+            process.connection.close()
+            if process in self._processes:
+                self._processes.remove(process)
+            if not process.is_told_to_end:
+                self._has_lost_one = True
+                threads = self.workers if self.kind == "subprocess" else 1
+                working_on = list(process.tasks.values())[:threads]
+                self._events.put(Death(process.obituary(self._program, code, working_on)))
+
+    # What is let go
+
+    def _drop_events(self) -> None:
+        """Take what nobody will ask for."""
+        while True:
+            try:
+                event = self._events.get_nowait()
+            except Empty:
+                return
+            if not isinstance(event, Death):
+                messages.close_all(event[1])
+
+    def _let_go(self, number: int) -> None:
+        descriptor, size = self._slots[number]
+        if descriptor is not None:
+            os.close(descriptor)
+            self._slots[number] = (None, size)
+
+    def _let_go_of_slots(self) -> None:
+        for number in self._slots:
+            self._let_go(number)
+        self._slots.clear()
+
+
+def _not_loaded(error: BaseException) -> RecipeError:
+    failure = RecipeError(
+        f"a worker process could not load this flow: {type(error).__name__}: {error}. Modules that functions and "
+        'sources come from must be importable there too; or use executor="thread".'
+    )
+    failure.__cause__ = error
+    return failure
+
+
+# Those whose connections a forked process must not hold: a worker would not notice the death of its own process.
+_LIVING: weakref.WeakSet[Children] = weakref.WeakSet()
+
+
+def _forget_all() -> None:
+    for children in list(_LIVING):
+        children.forget()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget_all)
