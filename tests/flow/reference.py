@@ -104,6 +104,14 @@ def _batched_functions(plan: Plan, batch: Batch, epoch: int, number: int) -> Bat
     return batch
 
 
+def _has_passes(plan: Plan) -> bool:
+    """Whether a sample may come again in another pass of the same epoch."""
+    if any(isinstance(step, steps.Repeat) for step in plan.steps):
+        return True
+    mixture = plan.mixture
+    return mixture is not None and (mixture.until == "all" or any(_has_passes(one) for one in mixture.plans))
+
+
 def _collated(plan: Plan, part: Part, rows: list[tuple[Drawn, Sample]]) -> Batch:
     batch = next(step for step in plan.steps if isinstance(step, steps.Batch))
     made: Batch = {
@@ -115,6 +123,8 @@ def _collated(plan: Plan, part: Part, rows: list[tuple[Drawn, Sample]]) -> Batch
         made["draw"] = np.array([draw.key for draw, _ in rows], np.uint64)
     if len(part.sources) > 1:
         made["member"] = np.array([draw.member for draw, _ in rows], np.int64)
+    if _has_passes(plan):
+        made["epoch"] = np.array([draw.epoch for draw, _ in rows], np.int64)
     return made
 
 

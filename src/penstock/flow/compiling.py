@@ -14,12 +14,13 @@ from penstock.errors import HopError, RecipeError
 from penstock.flow.lookahead import gives_back
 from penstock.flow.making.chains import Chain
 from penstock.flow.making.fusing import Fusion, located, stored_as
-from penstock.flow.making.layout import Layout, Place, layout_of_sample, layout_of_schema
+from penstock.flow.making.layout import Layout, Place, layout_of_sample, layout_of_schema, place_of_field
 from penstock.flow.making.leaves import Leaf
 from penstock.flow.making.program import MOST_ATTEMPTS, Program
 from penstock.flow.measuring.hops import Stopwatch
 from penstock.flow.order.draws import Draws
 from penstock.flow.planning import Planned
+from penstock.flow.plans import FlowOptions, Plan
 from penstock.flow.steps import Augment, Batch
 from penstock.samples import RESERVED, Sample, Source
 
@@ -73,23 +74,30 @@ def _normalize(chain: Chain, position: int) -> Normalize | None:
     return None
 
 
-def program_of(
-    planned: Planned, *, seed: int, batch: Batch, batch_chain: Chain, substitutes: bool, fast_decode: FastDecode
-) -> Program:
-    """The program of a plan."""
+def program_of(planned: Planned, plan: Plan, batch_chain: Chain, options: FlowOptions) -> Program:
+    """The program of a plan that has a batch."""
+    batch, substitutes, fast_decode = plan.batch, options.on_bad_sample == "substitute", options.fast_decode
+    if batch is None:
+        raise RecipeError("the plan has no batch: add .batch(size) before iterating over it.")
     leaves = tuple(
         leaf_of(source, chain, fast_decode) for source, chain in zip(planned.sources, planned.chains, strict=True)
     )
     layout = _layout(planned, leaves, batch, substitutes)
-    numbers = {"index": Place((), np.dtype(np.int64))}
-    if planned.repeats_samples:
-        numbers["draw"] = Place((), np.dtype(np.uint64))
-    if len(leaves) > 1:
-        numbers["member"] = Place((), np.dtype(np.int64))
-    layout = replace(layout, fixed={**layout.fixed, **numbers})
-    return Program(
-        seed, planned.order, leaves, layout, batch, batch_chain, substitutes, planned.repeats_samples, len(leaves) > 1
-    )
+    carried = {"index": True, "draw": planned.repeats_samples, "member": len(leaves) > 1, "epoch": plan.has_passes}
+    numbers = tuple(name for name, is_carried in carried.items() if is_carried)
+    layout = _numbered(layout, numbers)
+    return Program(plan.seed, planned.order, leaves, layout, batch, batch_chain, substitutes, numbers)
+
+
+def _numbered(layout: Layout, numbers: tuple[str, ...]) -> Layout:
+    """The layout with the numbers that tell which sample a row is."""
+    taken = [name for name in numbers if name in layout.fixed or name in layout.loose]
+    if taken:
+        raise RecipeError(
+            f"a field cannot be called {taken[0]!r}: batches tell by it which samples they have. Rename it."
+        )
+    places = {name: Place((), np.dtype(np.uint64 if name == "draw" else np.int64)) for name in numbers}
+    return replace(layout, fixed={**layout.fixed, **places})
 
 
 def _layout(planned: Planned, leaves: tuple[Leaf, ...], batch: Batch, substitutes: bool) -> Layout:
@@ -124,7 +132,9 @@ def _tried_layout(planned: Planned, leaves: tuple[Leaf, ...], substitutes: bool)
                 raise
             continue
         return layout_of_sample({name: value for name, value in sample.items() if name not in RESERVED})
-    return Layout({})
+    if length == 0:
+        return Layout({})
+    raise RecipeError(f"none of the first {MOST_ATTEMPTS} samples can be made: nothing tells what a batch looks like.")
 
 
 def layout_like(sample: Sample, source: Source, batch: Batch) -> Layout:
@@ -140,8 +150,9 @@ def _checked(layout: Layout, source: Source, batch: Batch, is_tried: bool = Fals
         return layout
     if not is_tried:
         return layout
-    scalars = {name: place for name, place in layout.fixed.items() if place.shape == ()}
-    return Layout(scalars, (*layout.loose, *(name for name in layout.fixed if name not in scalars)))
+    promised = {field.name: place_of_field(field) for field in source.schema.fields}
+    sure = {name: place for name, place in layout.fixed.items() if place.shape == () or place == promised.get(name)}
+    return Layout(sure, (*layout.loose, *(name for name in layout.fixed if name not in sure)))
 
 
 def _check_fixed(layout: Layout, source: Source) -> None:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Literal, get_args
 
 from penstock.errors import RecipeError, one_of
-from penstock.flow.steps import Batch, Step, Until
+from penstock.flow.steps import Batch, Repeat, Step, Until
 from penstock.flow.streams.streams import Stream
 from penstock.samples import Source
 
@@ -54,6 +54,14 @@ class Plan:
     seed: int
     steps: tuple[Step, ...]
     stream: Stream | None = None  # in the place of a source
+
+    @property
+    def has_passes(self) -> bool:
+        """Whether an epoch may go over a sample several times, each time as another pass."""
+        if any(isinstance(step, Repeat) for step in self.steps):
+            return True
+        mixture = self.mixture
+        return mixture is not None and (mixture.until == "all" or any(plan.has_passes for plan in mixture.plans))
 
     @property
     def batch(self) -> Batch | None:

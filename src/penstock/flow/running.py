@@ -68,17 +68,7 @@ class Running:
     @property
     def program(self) -> Program:
         if self._program is None:
-            batch = self._plan.batch
-            if batch is None:
-                raise RecipeError("the plan has no batch: add .batch(size) before iterating over it.")
-            self._program = program_of(
-                self.planned,
-                seed=self._plan.seed,
-                batch=batch,
-                batch_chain=batch_chain_of(self._plan),
-                substitutes=self._options.on_bad_sample == "substitute",
-                fast_decode=self._options.fast_decode,
-            )
+            self._program = program_of(self.planned, self._plan, batch_chain_of(self._plan), self._options)
         return self._program
 
     @property

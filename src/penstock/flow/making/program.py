@@ -16,7 +16,7 @@ from penstock.flow.making.chains import Chain, call_batched
 from penstock.flow.making.collating import collated
 from penstock.flow.making.layout import Layout
 from penstock.flow.making.leaves import Leaf
-from penstock.flow.making.rows import Rows
+from penstock.flow.making.rows import NUMBERS, Rows
 from penstock.flow.measuring.hops import Costs, Stopwatch
 from penstock.flow.order.draws import Draws, Order
 from penstock.flow.steps import Batch
@@ -56,8 +56,7 @@ class Program:
     batch: Batch
     batch_chain: Chain
     substitutes: bool
-    tells_draw: bool
-    tells_member: bool
+    numbers: tuple[str, ...]  # which of rows.NUMBERS a batch carries
     _blocks: OrderedDict[tuple[int, int], Draws] = field(default_factory=OrderedDict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
@@ -134,11 +133,9 @@ class Program:
         return tuple(self._substitute(epoch, draws, row, error, rows, watch) for row, error in failures)
 
     def _number(self, draws: Draws, rows: Rows) -> None:
-        rows.arrays["index"][:] = draws.index
-        if self.tells_draw:
-            rows.arrays["draw"][:] = draws.key
-        if self.tells_member:
-            rows.arrays["member"][:] = draws.member
+        columns = {"index": draws.index, "draw": draws.key, "member": draws.member, "epoch": draws.epoch}
+        for name in self.numbers:
+            rows.arrays[name][:] = columns[name]
 
     def _by_leaf(self, draws: Draws) -> list[tuple[NDArray[np.int64] | None, Draws]]:
         if len(self.leaves) == 1 or (draws.member == draws.member[:1]).all():
@@ -163,7 +160,7 @@ class Program:
     @property
     def _made_layout(self) -> Layout:
         """The fields that leaves make: all but the numbers of the samples."""
-        fixed = {name: place for name, place in self.layout.fixed.items() if name not in ("index", "draw", "member")}
+        fixed = {name: place for name, place in self.layout.fixed.items() if name not in NUMBERS}
         return Layout(fixed, self.layout.loose)
 
     # Bad samples

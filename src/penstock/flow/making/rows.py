@@ -11,7 +11,7 @@ from penstock.errors import RecipeError
 from penstock.flow.making.layout import Layout
 from penstock.samples import Sample
 
-NUMBERS = ("index", "draw", "member")  # which sample it is; written for all rows at once
+NUMBERS = ("index", "draw", "member", "epoch")  # which sample it is; written for all rows at once
 
 
 class Rows:

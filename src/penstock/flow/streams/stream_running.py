@@ -183,7 +183,7 @@ class StreamRunning(Running):
         leaf = Leaf(source, feed.chain, None)
         order = HeldOrder(batches.held)
         chain = batch_chain_of(self._plan)
-        return StreamProgram(self._plan.seed, order, (leaf,), layout, batch, chain, False, False, False)
+        return StreamProgram(self._plan.seed, order, (leaf,), layout, batch, chain, False, ("index",))
 
 
 def _count_after(count: float | None, step: Step, deal: Deal) -> float | None:

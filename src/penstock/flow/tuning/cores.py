@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import functools
 import math
 import os
 from pathlib import Path
 
 
+@functools.cache  # every new flow asks, and looking costs a quarter of a millisecond
 def cores() -> int:
     """Cores that this process may keep busy at once; part of a core counts as one."""
     quotas = [math.ceil(quota) for quota in _quotas()]
