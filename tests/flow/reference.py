@@ -117,7 +117,7 @@ def _collated(plan: Plan, part: Part, rows: list[tuple[Drawn, Sample]]) -> Batch
     made: Batch = {
         name: [sample[name] for _, sample in rows] for name in (rows[0][1] if rows else ()) if name not in RESERVED
     }
-    made = {name: value for values in made.items() for name, value in _joined(*values, batch).items()}
+    made = {name: value for values in made.items() for name, value in _joined(*values, batch, _sizes(part)).items()}
     made["index"] = np.array([draw.number for draw, _ in rows], np.int64)
     if part.draws_again:
         made["draw"] = np.array([draw.key for draw, _ in rows], np.uint64)
@@ -128,11 +128,17 @@ def _collated(plan: Plan, part: Part, rows: list[tuple[Drawn, Sample]]) -> Batch
     return made
 
 
-def _joined(name: str, values: list[Any], batch: steps.Batch) -> Batch:
+def _sizes(part: Part) -> dict[str, Any]:
+    """The fields whose size is part of the schema, with that size."""
+    fields = [field for field in part.sources[0].schema.fields if field.kind in ("array", "labels") and field.shape]
+    return {field.name: field.shape for field in fields}
+
+
+def _joined(name: str, values: list[Any], batch: steps.Batch, sizes: dict[str, Any]) -> Batch:
     if isinstance(values[0], str):
         return {name: values}
     arrays = [np.asarray(value) for value in values]
-    if batch.shapes == "fixed" or arrays[0].ndim == 0:
+    if batch.shapes == "fixed" or arrays[0].ndim == 0 or arrays[0].shape == sizes.get(name):
         return {name: np.stack(arrays)}
     if batch.shapes == "ragged":
         return {name: Ragged(arrays)}

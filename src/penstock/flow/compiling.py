@@ -122,19 +122,22 @@ def known_layout(leaf: Leaf) -> Layout | None:
 
 def _tried_layout(planned: Planned, leaves: tuple[Leaf, ...], substitutes: bool) -> Layout:
     """The layout of the first sample, which is made for it."""
-    length = planned.order.length
+    length, first = planned.order.length, None
     for position in range(min(MOST_ATTEMPTS if substitutes else 1, 1 if length is None else length)):
         draw: Draws = planned.order.draws(np.zeros(1, np.int64), np.array([position], np.int64))
         try:
             sample = leaves[int(draw.member[0])].sample(draw, Stopwatch())
-        except HopError:
+        except HopError as error:
             if not substitutes:
                 raise
+            first = first or error
             continue
         return layout_of_sample({name: value for name, value in sample.items() if name not in RESERVED})
-    if length == 0:
+    if first is None:
         return Layout({})
-    raise RecipeError(f"none of the first {MOST_ATTEMPTS} samples can be made: nothing tells what a batch looks like.")
+    raise HopError(
+        first.hop, first.sample, f"{first.reason}; and so did all samples that were tried after it"
+    ) from first
 
 
 def layout_like(sample: Sample, source: Source, batch: Batch) -> Layout:
