@@ -183,8 +183,8 @@ def test_cheap_batches_are_one_task_and_dear_ones_are_cut_into_tasks_of_40_ms() 
 def test_the_first_batch_is_shared_by_all_workers() -> None:
     settings = Settings(4, 2, 64)
     assert settings.rows_of_task(64) == 64
-    assert settings.rows_of_task(64, is_first=True) == 16
-    assert Settings(4, 2, 3).rows_of_task(64, is_first=True) == 3
+    assert settings.rows_of_task(64, is_shared=True) == 16
+    assert Settings(4, 2, 3).rows_of_task(64, is_shared=True) == 3
     assert Settings(0, 0).rows_of_task(64) == 64
 
 

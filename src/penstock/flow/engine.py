@@ -119,15 +119,20 @@ class Engine:
                     self._ring.handed_over()
             if number is None:
                 return
-            self._hand_out(self._batches.at(epoch, number), slot.number, arrays, settings)
+            self._hand_out(number, self._batches.at(epoch, number), slot.number, arrays, settings)
             self._lookahead.reached(epoch, number)
 
-    def _hand_out(self, dealt: Dealt, slot: int, arrays: Arrays, settings: Settings) -> None:
+    def _is_shared(self, number: int, workers: int) -> bool:
+        """Whether all workers share a batch: the first, and as many at the end as there are workers."""
+        count = self._batches.count
+        return not self._tickets or (count is not None and number >= count - workers)
+
+    def _hand_out(self, number: int, dealt: Dealt, slot: int, arrays: Arrays, settings: Settings) -> None:
         rows = dealt.stop - dealt.start
         step = (
             max(rows, 1)
             if self._program.makes_whole_batches
-            else settings.rows_of_task(rows, is_first=not self._tickets)
+            else settings.rows_of_task(rows, is_shared=self._is_shared(number, settings.workers))
         )
         tasks = [
             Task(

@@ -33,12 +33,12 @@ class Settings:
     prefetch: int
     task_rows: int | None = None  # None: the batch is cut into as many tasks as there are workers
 
-    def rows_of_task(self, rows: int, *, is_first: bool = False) -> int:
-        """Rows of one task; all workers share the first batch, so that it comes early."""
+    def rows_of_task(self, rows: int, *, is_shared: bool = False) -> int:
+        """Rows of one task; all workers share the first batch and the last ones: nobody waits for one of them."""
         shared = max(-(-rows // max(self.workers, 1)), 1)
         if self.task_rows is None:
             return shared
-        return min(self.task_rows, shared) if is_first else self.task_rows
+        return min(self.task_rows, shared) if is_shared else self.task_rows
 
 
 @dataclass(frozen=True)
