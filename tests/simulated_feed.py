@@ -152,7 +152,7 @@ def run(regime: Regime, tuner: Tuner | Fixed, seconds: float, most_prefetch: int
     ordered = delivered = 0
     while workers.now < seconds:
         while ordered - delivered < tuner.settings.prefetch + 1:
-            step = tuner.settings.rows_of_task(regime.rows, is_first=not ordered)
+            step = tuner.settings.rows_of_task(regime.rows, is_shared=not ordered)
             starts = range(0, regime.rows, step)
             left[ordered] = len(starts)
             for start in starts:
