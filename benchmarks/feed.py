@@ -25,6 +25,7 @@ from benchmarks.feeding.lines import LINES
 from benchmarks.feeding.workloads import WORKERS, WORKLOADS, Bar, Workload
 from benchmarks.rounds import Result
 
+BUSY = 0.5  # processes that run, on the average of the last minute
 NAMES = ["A", "A2", "A256", "B", "C", "gil", "tune", "memory", "first", "open"]
 
 
@@ -44,8 +45,13 @@ def machine() -> dict[str, Any]:
     """What the figures belong to."""
     lines = Path("/proc/cpuinfo").read_text().splitlines() if Path("/proc/cpuinfo").exists() else []
     models = {line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")}
-    cores = sorted(os.sched_getaffinity(0))
-    return {"cpu": sorted(models), "cores": cores, "python": platform.python_version(), "system": platform.platform()}
+    return {
+        "cpu": sorted(models),
+        "cores": sorted(os.sched_getaffinity(0)),
+        "python": platform.python_version(),
+        "system": platform.platform(),
+        "load": os.getloadavg()[0],
+    }
 
 
 def stay_on_two_cores() -> None:
@@ -135,6 +141,8 @@ def main() -> None:
 def run(names: list[str], options: argparse.Namespace, environments: Environments) -> None:
     figures = Figures(machine())
     print(figures.machine)
+    if figures.machine["load"] > BUSY:
+        print("The machine is busy with something else: ratios will be unfair to those with few threads.")
     for name in names:
         if name in WORKLOADS:
             workload = WORKLOADS[name](options.folder)
