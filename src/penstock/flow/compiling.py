@@ -21,7 +21,7 @@ from penstock.flow.measuring.hops import Stopwatch
 from penstock.flow.order.draws import Draws
 from penstock.flow.planning import Planned
 from penstock.flow.plans import FlowOptions, Plan
-from penstock.flow.steps import Augment, Batch
+from penstock.flow.steps import Augment, Batch, Shard
 from penstock.samples import RESERVED, Sample, Source
 
 FastDecode = bool | str  # "auto": reduced scale only where an image is at least twice too large
@@ -86,7 +86,10 @@ def program_of(planned: Planned, plan: Plan, batch_chain: Chain, options: FlowOp
     carried = {"index": True, "draw": planned.repeats_samples, "member": len(leaves) > 1, "epoch": plan.has_passes}
     numbers = tuple(name for name, is_carried in carried.items() if is_carried)
     layout = _numbered(layout, numbers)
-    return Program(plan.seed, planned.order, leaves, layout, batch, batch_chain, substitutes, numbers)
+    # Of several ranks each would work out the views of all: they look at their own ranges only.
+    shared = any(isinstance(step, Shard) and step.world_size > 1 for step in plan.steps)
+    looks_ahead = len(leaves) == 1 and not shared
+    return Program(plan.seed, planned.order, leaves, layout, batch, batch_chain, substitutes, numbers, looks_ahead)
 
 
 def _numbered(layout: Layout, numbers: tuple[str, ...]) -> Layout:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -41,61 +41,92 @@ class Fusion:
         return len(self.geometric) + self.includes_normalize
 
 
+class Seen(NamedTuple):
+    """What is known of some samples before they are read: where their images are, and what is seen of them."""
+
+    base: Source
+    indices: Numbers  # of the images, in the base; several a sample for clips
+    frames: int
+    views: Views  # of the samples
+    crops: Numbers  # the same as the kernel takes them
+    places: Numbers | None  # of raw pixels: number of the buffer, byte, width, height
+    buffers: tuple[Any, ...]
+
+    def span(self, start: int, stop: int) -> Seen:
+        """The same of samples start to stop."""
+        images = slice(start * self.frames, stop * self.frames)
+        places = None if self.places is None else self.places[images]
+        views = self.views.span(start, stop)
+        return self._replace(indices=self.indices[images], views=views, crops=self.crops[start:stop], places=places)
+
+
+def seen(fusion: Fusion, source: Source, draws: Draws) -> Seen | None:
+    """What can be known of a range without reading it; None where sizes of images are only in their bytes."""
+    base, indices, frames = located(source, draws.index)
+    if fusion.stored == "raw":
+        buffers, places = base.pixel_places(indices)  # type: ignore[attr-defined]
+        views = _views(fusion, draws, places[::frames, 2:])
+        return Seen(base, indices, frames, views, views.kernel_crops, places, buffers)
+    known = getattr(base, "image_sizes", None)
+    if known is None:
+        return None
+    views = _views(fusion, draws, known(indices[::frames]))
+    return Seen(base, indices, frames, views, views.kernel_crops, None, ())
+
+
+def _views(fusion: Fusion, draws: Draws, sizes: Numbers) -> Views:
+    """What is seen of each image; the frames of one clip are seen alike."""
+    steps = [link.step.step for link in fusion.geometric]  # type: ignore[union-attr]
+    return views_of(steps, sizes, [link.uniforms(draws) for link in fusion.geometric])
+
+
 class Range:
     """The images of a range of samples on their way: read, seen through their views, made."""
 
-    def __init__(self, fusion: Fusion, source: Source, draws: Draws) -> None:
-        self.fusion = fusion
-        self.source, self.indices, self.frames = located(source, draws.index)
-        self.draws = draws
+    def __init__(self, fusion: Fusion, source: Source, draws: Draws, known: Seen | None) -> None:
+        self.fusion, self.draws = fusion, draws
+        self.known = known or seen(fusion, source, draws)
+        self.source, self.indices, self.frames = located(source, draws.index) if self.known is None else self.known[:3]
         self.failed: dict[int, str] = {}
+        self.data: list[Any] = []
 
-    def read(self) -> None:
-        """Find the bytes; nothing is decoded."""
-        if self.fusion.stored == "raw":
-            self.buffers, self.places = self.source.pixel_places(self.indices)  # type: ignore[attr-defined]
-            self.sizes: Numbers = self.places[:, 2:]
-            self.bytes = int((self.sizes[:, 0] * self.sizes[:, 1]).sum()) * 3
-        else:
-            read = self.source.read
-            self.data = [read(index).data for index in self.indices.tolist()]
-            self.sizes = self._sizes()
-            self.bytes = sum(map(len, self.data))
+    def read(self) -> int:
+        """Find the bytes, and say how many they are; nothing is decoded."""
+        if self.known is not None and self.known.places is not None:
+            return int((self.known.places[:, 2] * self.known.places[:, 3]).sum()) * 3
+        read = self.source.read
+        self.data = [read(index).data for index in self.indices.tolist()]
+        return sum(map(len, self.data))
 
-    def _sizes(self) -> Numbers:
-        known = getattr(self.source, "image_sizes", None)
-        if known is not None:
-            found: Numbers = known(self.indices)
-            return found
-        return np.array([self._header_size(number, data) for number, data in enumerate(self.data)], np.int64)
+    def look(self) -> Seen:
+        """What is seen of the images, at the latest now that their bytes are there."""
+        if self.known is None:
+            firsts = enumerate(self.data[:: self.frames])
+            sizes = np.array([self._header_size(number, data) for number, data in firsts], np.int64)
+            views = _views(self.fusion, self.draws, sizes)
+            self.known = Seen(self.source, self.indices, self.frames, views, views.kernel_crops, None, ())
+        return self.known
 
     def _header_size(self, number: int, data: Any) -> tuple[int, int]:
         try:
             header = read_header(data)
         except UnreadableImage as error:
-            self.failed[number // self.frames] = str(error)
+            self.failed[number] = str(error)
             return 1, 1
         return header.width, header.height
 
-    def views(self) -> Views:
-        """What is seen of each image; the frames of one clip are seen alike."""
-        steps = [link.step.step for link in self.fusion.geometric]  # type: ignore[union-attr]
-        uniforms = [link.uniforms(self.draws) for link in self.fusion.geometric]
-        return views_of(steps, self.sizes[:: self.frames], uniforms)
-
-    def make(self, views: Views, out: NDArray[Any]) -> dict[int, str]:
+    def make(self, known: Seen, out: NDArray[Any]) -> dict[int, str]:
         """Write the images into `out`; gives the reasons of those that failed, by number of the sample."""
-        fusion, target = self.fusion, self.fusion.target
-        crops = views.kernel_crops.astype(np.int32)
-        flips = views.flips
+        fusion, target, fill = self.fusion, self.fusion.target, known.views.fill
+        crops, flips = known.crops, known.views.flips
         if self.frames > 1:
             crops, flips = np.repeat(crops, self.frames, axis=0), np.repeat(flips, self.frames)
         rows = out.reshape(-1, *target.shape)
-        if fusion.stored == "raw":
-            failures = kernel.pixels_range(self.buffers, self.places, crops, flips, rows, target, fill=views.fill)
+        if known.places is not None:
+            failures = kernel.pixels_range(known.buffers, known.places, crops, flips, rows, target, fill=fill)
         else:
             failures = kernel.decode_range(
-                self.data, crops, flips, rows, target, reduced=fusion.reduced, fill=views.fill, fast=fusion.fast
+                self.data, crops, flips, rows, target, reduced=fusion.reduced, fill=fill, fast=fusion.fast
             )
         if fusion.gives_back:
             self.source.give_back(self.indices)  # type: ignore[attr-defined]
@@ -128,17 +159,18 @@ def labelled(source: Any, indices: Numbers) -> tuple[Source, Numbers]:
 
 
 def images_of_range(
-    fusion: Fusion, source: Source, draws: Draws, out: NDArray[Any], watch: Stopwatch
+    fusion: Fusion, source: Source, draws: Draws, out: NDArray[Any], watch: Stopwatch, known: Seen | None = None
 ) -> tuple[Views, dict[int, str]]:
     """All of it for one range: the views that were taken, and what failed."""
-    images = Range(fusion, source, draws)
-    images.read()
-    watch.lap("read", len(draws.index), images.bytes)
-    views = images.views()
+    images = Range(fusion, source, draws, known)
+    watch.lap("transform")
+    read = images.read()
+    watch.lap("read", len(draws.index), read)
+    shown = images.look()
     watch.lap("transform", len(draws.index))
-    failed = images.make(views, out)
+    failed = images.make(shown, out)
     watch.lap("decode", len(draws.index), out.nbytes)
-    return views, failed
+    return shown.views, failed
 
 
 def stored_as(source: Source) -> Literal["encoded", "raw"] | None:

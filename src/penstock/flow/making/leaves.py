@@ -12,7 +12,7 @@ from penstock.augment.applying import apply_geometric
 from penstock.augment.views import Views
 from penstock.errors import HopError, PackError, RecipeError
 from penstock.flow.making.chains import Chain, run_chain
-from penstock.flow.making.fusing import Fusion, images_of_range, labelled, located
+from penstock.flow.making.fusing import Fusion, Seen, images_of_range, labelled, located, seen
 from penstock.flow.making.rows import Rows
 from penstock.flow.measuring.hops import Stopwatch
 from penstock.flow.order.draws import Draws
@@ -38,20 +38,24 @@ class Leaf:
     def kinds(self) -> Mapping[str, Kind]:
         return {field.name: field.kind for field in self.source.schema.fields}
 
-    def fill(self, draws: Draws, rows: Rows, watch: Stopwatch) -> list[Failure]:
+    def seen(self, draws: Draws) -> Seen | None:
+        """What can be worked out for many samples at once before they are read; see `fill`."""
+        return None if self.fusion is None else seen(self.fusion, self.source, draws)
+
+    def fill(self, draws: Draws, rows: Rows, watch: Stopwatch, known: Seen | None = None) -> list[Failure]:
         """Make every row of a range; gives those that failed, whose rows are undefined."""
         if self.fusion is None:
             return self._plain(draws, rows, watch)
         if len(self.chain) == self.fusion.links:
-            return self._fused(self.fusion, draws, rows, watch)
-        return self._half_fused(self.fusion, draws, rows, watch)
+            return self._fused(self.fusion, draws, rows, watch, known)
+        return self._half_fused(self.fusion, draws, rows, watch, known)
 
     # Everything in one call of the kernel
 
-    def _fused(self, fusion: Fusion, draws: Draws, rows: Rows, watch: Stopwatch) -> list[Failure]:
+    def _fused(self, fusion: Fusion, draws: Draws, rows: Rows, watch: Stopwatch, known: Seen | None) -> list[Failure]:
         image = self.source.schema.image
         assert image is not None
-        views, failed = images_of_range(fusion, self.source, draws, rows.arrays[image.name], watch)
+        views, failed = images_of_range(fusion, self.source, draws, rows.arrays[image.name], watch, known)
         self._annotate(fusion, views, draws, rows)
         watch.lap("collate", len(draws.index))
         return [self._failure("decode", draws, row, reason) for row, reason in sorted(failed.items())]
@@ -76,13 +80,15 @@ class Leaf:
 
     # The kernel makes images, the rest of the chain goes on with them
 
-    def _half_fused(self, fusion: Fusion, draws: Draws, rows: Rows, watch: Stopwatch) -> list[Failure]:
+    def _half_fused(
+        self, fusion: Fusion, draws: Draws, rows: Rows, watch: Stopwatch, known: Seen | None
+    ) -> list[Failure]:
         image = self.source.schema.image
         assert image is not None
         frames = located(self.source, draws.index[:0])[2]
         shape = fusion.target.shape if frames == 1 else (frames, *fusion.target.shape)
         images = np.empty((len(draws.index), *shape), fusion.target.dtype)
-        views, failed = images_of_range(fusion, self.source, draws, images, watch)
+        views, failed = images_of_range(fusion, self.source, draws, images, watch, known)
         failures = [self._failure("decode", draws, row, reason) for row, reason in sorted(failed.items())]
         others = {name: kind for name, kind in self.kinds.items() if name != image.name}
         rest = self.chain[fusion.links :]

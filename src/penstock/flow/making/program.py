@@ -14,6 +14,7 @@ from penstock import seeds
 from penstock.errors import HopError
 from penstock.flow.making.chains import Chain, call_batched
 from penstock.flow.making.collating import collated
+from penstock.flow.making.fusing import Seen
 from penstock.flow.making.layout import Layout
 from penstock.flow.making.leaves import Leaf
 from penstock.flow.making.rows import NUMBERS, Rows
@@ -34,6 +35,14 @@ class BadSample(NamedTuple):
     index: int  # type: ignore[assignment]  # shadows tuple.index, which nobody calls
     reason: str
     substitute: int
+
+
+class Piece(NamedTuple):
+    """Some positions that follow one another: their first row, what stands there, and what is known of it unread."""
+
+    row: int
+    draws: Draws
+    known: Seen | None
 
 
 class Made(NamedTuple):
@@ -57,7 +66,8 @@ class Program:
     batch_chain: Chain
     substitutes: bool
     numbers: tuple[str, ...]  # which of rows.NUMBERS a batch carries
-    _blocks: OrderedDict[tuple[int, int], Draws] = field(default_factory=OrderedDict)
+    looks_ahead: bool = False  # whether views are worked out for whole blocks: where all positions are used here
+    _blocks: OrderedDict[tuple[int, int], Piece] = field(default_factory=OrderedDict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def __getstate__(self) -> dict[str, Any]:
@@ -75,21 +85,30 @@ class Program:
 
     def draws(self, epoch: int, start: int, stop: int) -> Draws:
         """What stands at these positions of an epoch."""
-        first, last = start // BLOCK, max(stop - 1, start) // BLOCK
-        blocks = [self._block(epoch, number) for number in range(first, last + 1)]
-        if len(blocks) == 1:
-            return blocks[0].part(start - first * BLOCK, stop - first * BLOCK)
-        joined = Draws(*(np.concatenate(columns) for columns in zip(*blocks, strict=True)))
-        return joined.part(start - first * BLOCK, stop - first * BLOCK)
+        parts = [piece.draws for piece in self.pieces(epoch, start, stop)]
+        if len(parts) == 1:
+            return parts[0]
+        return Draws(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))
 
-    def _block(self, epoch: int, number: int) -> Draws:
+    def pieces(self, epoch: int, start: int, stop: int) -> list[Piece]:
+        """The positions by blocks, each with its place in the range."""
+        pieces = []
+        for number in range(start // BLOCK, max(stop - 1, start) // BLOCK + 1):
+            block, offset = self._block(epoch, number), number * BLOCK
+            first, last = max(start, offset), min(stop, offset + BLOCK)
+            known = None if block.known is None else block.known.span(first - offset, last - offset)
+            pieces.append(Piece(first - start, block.draws.part(first - offset, last - offset), known))
+        return pieces
+
+    def _block(self, epoch: int, number: int) -> Piece:
         with self._lock:
             found = self._blocks.get((epoch, number))
             if found is None:
                 stop = (
                     (number + 1) * BLOCK if self.order.length is None else min((number + 1) * BLOCK, self.order.length)
                 )
-                found = self.look_up(epoch, np.arange(number * BLOCK, stop, dtype=np.int64))
+                draws = self.look_up(epoch, np.arange(number * BLOCK, stop, dtype=np.int64))
+                found = Piece(0, draws, self.leaves[0].seen(draws) if self.looks_ahead else None)
                 self._blocks[epoch, number] = found
                 while len(self._blocks) > KEPT_BLOCKS:
                     self._blocks.popitem(last=False)
@@ -104,8 +123,7 @@ class Program:
         """Make the samples at these positions, writing into these rows of a slot."""
         watch = Stopwatch()
         rows = Rows(self.layout, arrays, stop - start)
-        draws = self.draws(epoch, start, stop)
-        bad = self._fill(epoch, draws, rows, watch)
+        bad = self._fill_pieces(epoch, start, stop, rows, watch)
         watch.lap("collate")
         return Made(rows.loose, bad, watch.costs)
 
@@ -113,7 +131,7 @@ class Program:
         """Make a whole batch and let the functions on batches work on it."""
         rows = Rows.fresh(self.layout, stop - start)
         watch = Stopwatch()
-        bad = self._fill(epoch, self.draws(epoch, start, stop), rows, watch)
+        bad = self._fill_pieces(epoch, start, stop, rows, watch)
         batch = collated(rows.arrays, rows.loose, self.batch)
         watch.lap("collate")
         for link in self.batch_chain:
@@ -121,12 +139,23 @@ class Program:
         watch.lap("transform")
         return Made({}, bad, watch.costs, batch)
 
-    def _fill(self, epoch: int, draws: Draws, rows: Rows, watch: Stopwatch) -> tuple[BadSample, ...]:
+    def _fill_pieces(self, epoch: int, start: int, stop: int, rows: Rows, watch: Stopwatch) -> tuple[BadSample, ...]:
+        pieces = self.pieces(epoch, start, stop)
+        watch.lap("transform")
+        bad: tuple[BadSample, ...] = ()
+        for piece in pieces:
+            part = rows if len(pieces) == 1 else rows.part(piece.row, piece.row + len(piece.draws.index))
+            bad += self._fill(epoch, piece.draws, part, watch, piece.known)
+        return bad
+
+    def _fill(
+        self, epoch: int, draws: Draws, rows: Rows, watch: Stopwatch, known: Seen | None
+    ) -> tuple[BadSample, ...]:
         self._number(draws, rows)
         failures = [
             (row, error)
             for places, part in self._by_leaf(draws)
-            for row, error in self._fill_leaf(places, part, rows, watch)
+            for row, error in self._fill_leaf(places, part, rows, watch, known)
         ]
         if failures and not self.substitutes:
             raise min(failures, key=lambda failure: failure[0])[1]
@@ -145,13 +174,18 @@ class Program:
         return [(place, draws.at(place)) for place in places]
 
     def _fill_leaf(
-        self, places: NDArray[np.int64] | None, draws: Draws, rows: Rows, watch: Stopwatch
+        self,
+        places: NDArray[np.int64] | None,
+        draws: Draws,
+        rows: Rows,
+        watch: Stopwatch,
+        known: Seen | None = None,
     ) -> list[tuple[int, HopError]]:
         if not len(draws.index):
             return []
         leaf = self.leaves[int(draws.member[0])]
         if places is None:
-            return [(failure.row, failure.error) for failure in leaf.fill(draws, rows, watch)]
+            return [(failure.row, failure.error) for failure in leaf.fill(draws, rows, watch, known)]
         made = Rows.fresh(self._made_layout, len(places))
         failures = leaf.fill(draws, made, watch)
         rows.scatter(places, made)

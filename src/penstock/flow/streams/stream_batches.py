@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from penstock.flow.making.program import Program
+from penstock.flow.making.program import Piece, Program
 from penstock.flow.order.batches import Dealt
 from penstock.flow.order.dealing import Deal
 from penstock.flow.order.draws import Draws, Numbers
@@ -66,8 +66,8 @@ class HeldSource:
 class StreamProgram(Program):
     """What stands at a position is known when it was read, and asked for once."""
 
-    def draws(self, epoch: int, start: int, stop: int) -> Draws:
-        return self.look_up(epoch, np.arange(start, stop, dtype=np.int64))
+    def pieces(self, epoch: int, start: int, stop: int) -> list[Piece]:
+        return [Piece(0, self.look_up(epoch, np.arange(start, stop, dtype=np.int64)), None)]
 
 
 class StreamBatches:
