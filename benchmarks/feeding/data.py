@@ -9,12 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 import penstock as ps
-from benchmarks import videos
+from benchmarks.feeding import recordings
 from benchmarks.pictures import picture, write_jpegs
 
 IMAGES, QUALITY = 4096, 93  # about 98 KB each
 THUMBNAILS, THUMBNAIL_SIDE = 60_000, 32
-VIDEO_MINUTES = 10
 CLASSES = 10
 
 
@@ -92,15 +91,15 @@ def thumbnail_pack(home: Path) -> Path:
 
 def original_videos(home: Path) -> tuple[Path, int]:
     """H.264 files of 640×480 px with a key frame every 250 frames, and how many frames they have together."""
-    folder = home / "videos"
-    return folder, videos.write(folder, VIDEO_MINUTES)
+    folder = home / "recordings"
+    return folder, recordings.write(folder)
 
 
 def video_pack(home: Path, codec: str) -> Path:
     """Every frame at 224×224 px."""
     folder, _ = original_videos(home)
     return _packed(
-        home / f"frames-{codec}.pack",
+        home / f"recordings-{codec}.pack",
         lambda path: ps.pack(ps.Videos(folder, size="224x224"), path, split="everything", codec=codec),
     )
 

@@ -18,7 +18,7 @@ SIDE = 224
 
 
 def stored(settings: Settings) -> Path:
-    return Path(settings["home"]) / "frames.h5"
+    return Path(settings["home"]) / "recordings.h5"
 
 
 def prepare(settings: Settings) -> None:
