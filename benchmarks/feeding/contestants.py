@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import select
 import subprocess
 import tempfile
@@ -74,6 +75,7 @@ class Server:
             stdout=subprocess.PIPE,
             stderr=self._errors,
             cwd=ROOT,
+            env={name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"},
             text=True,
         )
         self.versions: dict[str, str] = self._answer()["versions"]

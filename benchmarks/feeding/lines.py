@@ -56,13 +56,17 @@ def _peak_mb(entry: Entry, home: Path, environments: Environments) -> float:
 
 
 def first(home: Path, environments: Environments) -> list[Result]:
-    """From nothing but the imported package to the first batch, in fresh processes."""
+    """From opening the pack to the first batch, in fresh processes.
+
+    The imports of Penstock's own modules are in it; those of numpy and pyarrow are not, as peers import theirs before.
+    The first process leaves the bytecode for the others, as an installation would.
+    """
     seconds = []
-    for _ in range(FRESH_STARTS):
+    for _ in range(FRESH_STARTS + 1):
         server = Server(Entry(OURS, "penstock_images"), _settings(home), environments)
         seconds.append(server.go().first_seconds)
         server.close()
-    took = statistics.median(seconds)
+    took = statistics.median(seconds[1:])
     bar = f"< {MOST_FIRST_SECONDS} s"
     return [Result("time to the first batch of A, threads", f"{took:.3f} s", bar, took < MOST_FIRST_SECONDS)]
 

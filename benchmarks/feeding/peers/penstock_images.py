@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import numpy  # noqa: F401 - as peers import theirs before the clock starts
+import pyarrow  # noqa: F401
+
 import penstock as ps
 from benchmarks.feeding.protocol import Batches, Epoch, Settings, serve
 

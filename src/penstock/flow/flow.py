@@ -13,13 +13,10 @@ from penstock.augment.steps import Geometric, Pixelwise
 from penstock.errors import RecipeError, one_of
 from penstock.flow import steps
 from penstock.flow.budget import bytes_of
-from penstock.flow.measuring.metrics_log import MetricsLog
-from penstock.flow.measuring.metrics_text import metrics_text
 from penstock.flow.plans import Executor, FlowOptions, Mixture, OnBadSample, Plan
 from penstock.flow.running import Running
 from penstock.flow.state import checked_state
 from penstock.flow.streams.sequences import check_on_items, gives_batches, plan_of_items
-from penstock.flow.streams.stream_running import StreamRunning, check_on_stream
 from penstock.flow.streams.streams import Stream
 from penstock.samples import Sample, Source, checked_index
 
@@ -153,6 +150,8 @@ class Flow:
         check = check_on_items if gives_batches(self._plan.source) else check_next
         check(self._plan.steps, step)
         if self._plan.stream is not None:
+            from penstock.flow.streams.stream_running import check_on_stream
+
             check_on_stream(self._plan.steps, step)
         return _flow(replace(self._plan, steps=(*self._plan.steps, step)), self._options)
 
@@ -194,10 +193,14 @@ class Flow:
 
     def metrics_text(self, name: str | None = None) -> str:
         """The same as text that Prometheus reads; `name` tells several flows apart."""
+        from penstock.flow.measuring.metrics_text import metrics_text
+
         return metrics_text(self.metrics(), name)
 
     def log_metrics(self, path: str | Path, every_seconds: float = 10.0) -> None:
         """From now on append the metrics to a file, a line of JSON every so many seconds and at the end of an epoch."""
+        from penstock.flow.measuring.metrics_log import MetricsLog
+
         self._running.metrics.log = MetricsLog(path, every_seconds)
 
     def explain(self) -> str:
@@ -221,6 +224,8 @@ def _flow(plan: Plan, options: FlowOptions) -> Flow:
 def running_of(plan: Plan, options: FlowOptions) -> Running:
     """A plan at work, by the kind of its source."""
     if plan.stream is not None:
+        from penstock.flow.streams.stream_running import StreamRunning
+
         return StreamRunning(plan, options)
     return Running(plan_of_items(plan) if gives_batches(plan.source) else plan, options)
 

@@ -43,7 +43,7 @@ class Lookahead:
         dealt = self._batches.at(epoch, number)
         draws = self._program.draws(dealt.epoch, dealt.start, dealt.stop)
         total = 0
-        for member in np.unique(draws.member).tolist():
+        for member in np.flatnonzero(np.bincount(draws.member)).tolist():
             base, indices, _ = located(self._program.leaves[member].source, draws.index[draws.member == member])
             will_need: Any = getattr(base, "will_need", None)
             total += will_need(indices) if will_need is not None else 0
@@ -54,7 +54,7 @@ def _is_cold(source: Source) -> bool:
     """Whether some of a source's bytes are on the disk and not in memory, by looking at a few."""
     if not len(source):
         return False
-    some = np.unique(np.linspace(0, len(source) - 1, LOOKED_AT).astype(np.int64))
+    some = np.linspace(0, len(source) - 1, min(LOOKED_AT, len(source))).astype(np.int64)
     base, indices, _ = located(source, some)
     share = getattr(base, "resident_share", None)
     return share is not None and share(indices) < WARM

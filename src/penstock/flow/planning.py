@@ -1,5 +1,7 @@
 """From the steps as written to an order and leaves: which sample stands where, and what is done with it.
 
+What only some plans need is imported where it is needed: the first batch waits for imports.
+
 Steps that decide which samples there are look at stored values, so they come before anything that depends on the
 epoch (`shuffle`, `sample`, `repeat`, `mix`); the errors here say so.
 """
@@ -14,8 +16,6 @@ import numpy as np
 
 from penstock.augment.pixelwise import Normalize
 from penstock.errors import RecipeError
-from penstock.flow.caching.filtering import run_filter, words_on_bad
-from penstock.flow.caching.memory_cache import cached
 from penstock.flow.making.chains import Chain, Link
 from penstock.flow.making.clips import Clips as ClipsSource
 from penstock.flow.making.leaves import Leaf
@@ -140,6 +140,8 @@ def _where(state: Planned, step: Where, seed: int, number: int, context: Context
 
 
 def _filter(state: Planned, step: Filter, seed: int, number: int, context: Context) -> None:
+    from penstock.flow.caching.filtering import run_filter, words_on_bad
+
     state.need_fixed("filter")
     _need_constant(state, "filter")
     leaf, options = context.leaf_of(state.source, state.chains[0]), context.options
@@ -201,6 +203,8 @@ def _resolved(step: Map | Augment, source: Source) -> Map | Augment:
 
 
 def _cache(state: Planned, step: Cache, seed: int, number: int, context: Context) -> None:
+    from penstock.flow.caching.memory_cache import cached
+
     _need_constant(state, "cache")
     reached = reachable(state.order) if str(step.place) != "memory" else {}
     leaves = [context.leaf_of(source, chain) for source, chain in zip(state.sources, state.chains, strict=True)]

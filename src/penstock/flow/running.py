@@ -13,7 +13,7 @@ import numpy as np
 from penstock.codecs import kernel
 from penstock.errors import DataError, Problem, RecipeError
 from penstock.flow.budget import Allowance, process_budget
-from penstock.flow.caching.memory_cache import prepare
+from penstock.flow.caching.preparing import prepare
 from penstock.flow.compiling import leaf_of, program_of
 from penstock.flow.engine import Engine
 from penstock.flow.fingerprints import plan_fingerprint

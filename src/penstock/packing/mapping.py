@@ -61,7 +61,7 @@ class MappedShard:
         """For each record batch that holds some of these rows: which of them, its views, their numbers in it."""
         views = self._views()
         batches = np.searchsorted(self._starts, rows, side="right") - 1
-        for number in np.unique(batches):
+        for number in np.flatnonzero(np.bincount(batches)):
             places = np.flatnonzero(batches == number)
             yield places, views[number], rows[places] - self._starts[number]
 

@@ -23,7 +23,6 @@ from penstock.packing.layout import GOP_FRAMES, INDEX_NAME, MANIFEST_NAME, shape
 from penstock.packing.manifest import Manifest, read_manifest
 from penstock.packing.mapping import MappedShard
 from penstock.packing.ranges import advised, gathered, places_of, resident_share
-from penstock.packing.verifying import verify_pack
 from penstock.samples import Field, Origin, Raw, Sample, Schema, Subset, sample_at
 
 if TYPE_CHECKING:
@@ -323,6 +322,8 @@ class Pack:
 
     def verify(self) -> None:
         """Check every file and every row; raises PackError that names what is damaged, by shard and row."""
+        from penstock.packing.verifying import verify_pack  # the writing side, which reading does not need
+
         verify_pack(self.path, self.manifest)
 
 

@@ -21,6 +21,7 @@ from penstock.codecs import kernel
 from penstock.errors import HopError, PackError, RecipeError
 from penstock.flow.caching.cached_fields import INDEX, cache_schema, from_row, to_row
 from penstock.flow.caching.identity import UnknownIdentity, identity_of_chain, identity_of_source, identity_of_value
+from penstock.flow.caching.preparing import prepare
 from penstock.flow.fingerprints import digest
 from penstock.flow.making.leaves import Leaf
 from penstock.flow.making.one_sample import made_sample
@@ -78,9 +79,7 @@ class DiskCache:
 
     def prepare(self) -> None:
         """Make the pack, or open the one that is there; called in the consumer's process before an epoch."""
-        prepares = getattr(self.source, "prepare", None)
-        if prepares is not None:
-            prepares()
+        prepare(self.source)
         if self._pack is None and len(self._wanted):
             self._open(self._folder / f"{self._name()}.pack")
 

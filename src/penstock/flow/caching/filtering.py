@@ -21,7 +21,7 @@ from penstock.codecs import kernel
 from penstock.errors import DataError, HopError, Problem, RecipeError
 from penstock.flow.caching.cache_folder import cache_folder
 from penstock.flow.caching.identity import UnknownIdentity, identity_of_chain, identity_of_source, identity_of_value
-from penstock.flow.caching.memory_cache import prepare
+from penstock.flow.caching.preparing import prepare
 from penstock.flow.fingerprints import digest
 from penstock.flow.making.chains import function_name
 from penstock.flow.making.leaves import Leaf

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from penstock.errors import RecipeError
 from penstock.flow.budget import Allowance, process_budget
-from penstock.flow.caching.disk_cache import DiskCache
+from penstock.flow.caching.preparing import prepare
 from penstock.flow.making.leaves import Leaf
 from penstock.flow.making.one_sample import made_sample
 from penstock.flow.order.draws import Numbers
@@ -34,6 +34,8 @@ def cached(leaf: Leaf, place: str | Path, wanted: Numbers, options: FlowOptions)
         return MemoryCache(leaf, options.memory, max(cores(), options.workers or 1))
     if not str(place):
         raise RecipeError('cache("") has no place: use cache("memory"), or name a folder.')
+    from penstock.flow.caching.disk_cache import DiskCache  # imported when asked for: the first batch waits for imports
+
     return DiskCache(leaf, Path(place).expanduser(), wanted, options.on_bad_sample == "substitute")
 
 
@@ -173,10 +175,3 @@ def said_of_itself(source: Source, index: int) -> Sample:
     if not hasattr(source, "annotations"):
         return {}
     return {name: value for name, value in annotations_of(source, index).items() if name in RESERVED}
-
-
-def prepare(source: Source) -> None:
-    """Let a source do what it must do once before an epoch, in the process of the consumer."""
-    prepares = getattr(source, "prepare", None)
-    if prepares is not None:
-        prepares()

@@ -169,7 +169,7 @@ class Program:
     def _by_leaf(self, draws: Draws) -> list[tuple[NDArray[np.int64] | None, Draws]]:
         if len(self.leaves) == 1 or (draws.member == draws.member[:1]).all():
             return [(None, draws)]
-        members = np.unique(draws.member)
+        members = np.flatnonzero(np.bincount(draws.member))
         places = [np.flatnonzero(draws.member == member) for member in members]
         return [(place, draws.at(place)) for place in places]
 

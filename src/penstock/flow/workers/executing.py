@@ -11,10 +11,6 @@ from penstock.flow.making.limiting import functions_of, least_limit, limited
 from penstock.flow.making.program import Program
 from penstock.flow.tuning.cores import cores
 from penstock.flow.workers import sharing
-from penstock.flow.workers.children import Children
-from penstock.flow.workers.messages import close_all
-from penstock.flow.workers.probing import probe
-from penstock.flow.workers.sendable import parcel_of
 from penstock.flow.workers.tasks import Executor
 from penstock.flow.workers.threads import CallingThread, Threads
 
@@ -51,6 +47,8 @@ def choice_of(program: Program, options: FlowOptions) -> Choice:
 
 
 def _measured(program: Program, functions: list[str]) -> Choice:
+    from penstock.flow.workers.probing import probe
+
     try:
         probed = probe(program)
     except PenstockError as error:  # it is raised again, with all that belongs to it, when its batch is made
@@ -66,6 +64,9 @@ def _measured(program: Program, functions: list[str]) -> Choice:
     length = program.order.length
     if length is not None and length * probed.sample_seconds < SHORT_EPOCH_SECONDS:
         return Choice("thread", f"{measured}, but an epoch is over before processes have started")
+    from penstock.flow.workers.messages import close_all
+    from penstock.flow.workers.sendable import parcel_of
+
     try:
         close_all(parcel_of(program)[1])
     except RecipeError as error:
@@ -77,8 +78,10 @@ def executor_for(program: Program, choice: Choice, workers: int) -> Executor:
     """Workers of the chosen kind; none at all for `workers=0`."""
     if workers == 0:
         return CallingThread(program)
+    if choice.kind == "thread":
+        return Threads(limited(program), workers)
+    from penstock.flow.workers.children import Children  # the first batch of threads does not wait for all of that
+
     if choice.kind == "process":
         return Children(program, "process", workers, most=least_limit(program))
-    if choice.kind == "subprocess":
-        return Children(limited(program), "subprocess", workers)
-    return Threads(limited(program), workers)
+    return Children(limited(program), "subprocess", workers)

@@ -6,12 +6,15 @@ import os
 import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import TYPE_CHECKING, TypeGuard
 
 from penstock.flow.making.program import Program
 from penstock.flow.plans import FlowOptions
-from penstock.flow.workers.children import Children
 from penstock.flow.workers.executing import Choice, choice_of, executor_for
 from penstock.flow.workers.tasks import Executor
+
+if TYPE_CHECKING:
+    from penstock.flow.workers.children import Children
 
 
 class Workers:
@@ -55,12 +58,12 @@ class Workers:
     def _new(self, program: Program, workers: int) -> Executor:
         assert self.choice is not None
         executor = executor_for(program, self.choice, workers)
-        if isinstance(executor, Children):
+        if _can_stay(executor):
             self._all.append(executor)
         return executor
 
     def _take_back(self, executor: Executor) -> None:
-        if not isinstance(executor, Children):
+        if not _can_stay(executor):
             executor.close()
         elif executor.is_sound and not self._idle:
             self._idle.append(executor)
@@ -72,6 +75,11 @@ class Workers:
         children.close()
         if children in self._all:
             self._all.remove(children)
+
+
+def _can_stay(executor: Executor) -> TypeGuard[Children]:
+    """Whether workers can be left between epochs and taken up again: processes, whose start is slow."""
+    return hasattr(executor, "leave")
 
 
 def _close_all(children: list[Children]) -> None:
