@@ -6,8 +6,10 @@
 #include <string.h>
 #include <jpeglib.h>
 
+#include "crc32c.h"
 #include "kernel.h"
 #include "packing_module.h"
+#include "records_module.h"
 
 #define TEXT_OF(value) #value
 #define TEXT(value) TEXT_OF(value)
@@ -224,11 +226,17 @@ static PyMethodDef methods[] = {
     {"look_at_files", penstock_look_at_files_call, METH_VARARGS, PENSTOCK_LOOK_AT_FILES_TEXT},
     {"read_files", penstock_read_files_call, METH_VARARGS, PENSTOCK_READ_FILES_TEXT},
     {"measure_halved", penstock_measure_halved_call, METH_VARARGS, PENSTOCK_MEASURE_HALVED_TEXT},
+    {"masked_crc32c", penstock_masked_crc32c_call, METH_O, PENSTOCK_CRC32C_TEXT},
+    {"frame", penstock_frame_call, METH_O, PENSTOCK_FRAME_TEXT},
+    {"scan_records", penstock_scan_records_call, METH_VARARGS, PENSTOCK_SCAN_RECORDS_TEXT},
+    {"check_records", penstock_check_records_call, METH_VARARGS, PENSTOCK_CHECK_RECORDS_TEXT},
+    {"find_features", penstock_find_features_call, METH_VARARGS, PENSTOCK_FIND_FEATURES_TEXT},
     {NULL, NULL, 0, NULL},
 };
 
 static int on_import(PyObject *module)
 {
+    penstock_crc32c_prepare();
     return PyModule_AddStringConstant(module, "LIBRARY", "libjpeg-turbo " TEXT(LIBJPEG_TURBO_VERSION));
 }
 

@@ -1,0 +1,202 @@
+/* TFRecords as Python sees them; what touches much memory gives the GIL away. */
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+
+#include <string.h>
+
+#include "records_module.h"
+#include "crc32c.h"
+#include "records.h"
+
+/* Below this, getting the GIL back may cost more than the checksum: 256 KB take about 20 µs. */
+#define LARGE_BYTES (256 * 1024)
+
+PyObject *penstock_masked_crc32c_call(PyObject *module, PyObject *data)
+{
+    Py_buffer view;
+    uint32_t crc;
+    (void)module;
+    if (PyObject_GetBuffer(data, &view, PyBUF_SIMPLE) != 0)
+        return NULL;
+    if (view.len < LARGE_BYTES) {
+        crc = penstock_masked_crc32c(view.buf, (size_t)view.len);
+    } else {
+        Py_BEGIN_ALLOW_THREADS
+        crc = penstock_masked_crc32c(view.buf, (size_t)view.len);
+        Py_END_ALLOW_THREADS
+    }
+    PyBuffer_Release(&view);
+    return PyLong_FromUnsignedLong(crc);
+}
+
+static void put_little(uint8_t *out, uint64_t value, int bytes)
+{
+    for (int i = 0; i < bytes; i++)
+        out[i] = (uint8_t)(value >> 8 * i);
+}
+
+static void write_record(uint8_t *out, const uint8_t *payload, size_t size)
+{
+    put_little(out, size, 8);
+    put_little(out + 8, penstock_masked_crc32c(out, 8), 4);
+    memcpy(out + PENSTOCK_RECORD_HEAD, payload, size);
+    put_little(out + PENSTOCK_RECORD_HEAD + size, penstock_masked_crc32c(payload, size), 4);
+}
+
+PyObject *penstock_frame_call(PyObject *module, PyObject *payload)
+{
+    Py_buffer view;
+    (void)module;
+    if (PyObject_GetBuffer(payload, &view, PyBUF_SIMPLE) != 0)
+        return NULL;
+    PyObject *record = NULL;
+    if (view.len <= PY_SSIZE_T_MAX - PENSTOCK_RECORD_HEAD - PENSTOCK_RECORD_TAIL)
+        record = PyBytes_FromStringAndSize(NULL, view.len + PENSTOCK_RECORD_HEAD + PENSTOCK_RECORD_TAIL);
+    if (record != NULL) {
+        uint8_t *out = (uint8_t *)PyBytes_AsString(record);
+        if (view.len < LARGE_BYTES) {
+            write_record(out, view.buf, (size_t)view.len);
+        } else {
+            Py_BEGIN_ALLOW_THREADS
+            write_record(out, view.buf, (size_t)view.len);
+            Py_END_ALLOW_THREADS
+        }
+    }
+    PyBuffer_Release(&view);
+    return record == NULL && !PyErr_Occurred() ? PyErr_NoMemory() : record;
+}
+
+PyObject *penstock_scan_records_call(PyObject *module, PyObject *arguments)
+{
+    Py_buffer data, places;
+    Py_ssize_t start;
+    size_t found;
+    int why;
+    (void)module;
+    if (!PyArg_ParseTuple(arguments, "y*nw*", &data, &start, &places))
+        return NULL;
+    size_t position = start < 0 ? 0 : (size_t)start;
+    Py_BEGIN_ALLOW_THREADS
+    why = penstock_scan_records(data.buf, (size_t)data.len, &position, places.buf,
+                                (size_t)places.len / sizeof(penstock_place), &found);
+    Py_END_ALLOW_THREADS
+    PyBuffer_Release(&places);
+    PyBuffer_Release(&data);
+    return Py_BuildValue("(nni)", (Py_ssize_t)found, (Py_ssize_t)position, why);
+}
+
+/* Whether every payload and `behind` bytes more are inside of the data. */
+static int are_inside(const Py_buffer *data, const Py_buffer *places, Py_ssize_t behind)
+{
+    const penstock_place *place = places->buf;
+    for (size_t i = 0; i < (size_t)places->len / sizeof *place; i++) {
+        int64_t offset = place[i].offset, length = place[i].length;
+        if (offset < 0 || length < 0 || offset > data->len || length > data->len - offset ||
+            behind > data->len - offset - length) {
+            PyErr_Format(PyExc_ValueError, "place %zu is outside of the %zd bytes", i, data->len);
+            return 0;
+        }
+    }
+    return 1;
+}
+
+static int has_room(const Py_buffer *view, size_t count, size_t item_bytes)
+{
+    if ((size_t)view->len / item_bytes >= count)
+        return 1;
+    PyErr_Format(PyExc_ValueError, "room for %zu items of %zu bytes is needed, and there are %zd bytes", count,
+                 item_bytes, view->len);
+    return 0;
+}
+
+PyObject *penstock_check_records_call(PyObject *module, PyObject *arguments)
+{
+    Py_buffer data, places, is_whole;
+    int done;
+    (void)module;
+    if (!PyArg_ParseTuple(arguments, "y*y*w*", &data, &places, &is_whole))
+        return NULL;
+    size_t count = (size_t)places.len / sizeof(penstock_place);
+    done = are_inside(&data, &places, PENSTOCK_RECORD_TAIL) && has_room(&is_whole, count, 1);
+    if (done) {
+        const penstock_place *place = places.buf;
+        uint8_t *answer = is_whole.buf;
+        Py_BEGIN_ALLOW_THREADS
+        for (size_t i = 0; i < count; i++)
+            answer[i] = (uint8_t)penstock_record_is_whole(data.buf, place[i]);
+        Py_END_ALLOW_THREADS
+    }
+    PyBuffer_Release(&is_whole);
+    PyBuffer_Release(&places);
+    PyBuffer_Release(&data);
+    return done ? Py_NewRef(Py_None) : NULL;
+}
+
+/* The texts stay valid as long as their tuple. */
+static penstock_name *names_of(PyObject *texts, Py_ssize_t count)
+{
+    penstock_name *names = PyMem_Calloc((size_t)count + 1, sizeof *names);
+    if (names == NULL)
+        return (penstock_name *)PyErr_NoMemory();
+    for (Py_ssize_t i = 0; i < count; i++) {
+        char *text;
+        Py_ssize_t size;
+        if (PyBytes_AsStringAndSize(PyTuple_GetItem(texts, i), &text, &size) != 0) {
+            PyMem_Free(names);
+            return NULL;
+        }
+        names[i] = (penstock_name){(const uint8_t *)text, (size_t)size};
+    }
+    return names;
+}
+
+typedef struct {
+    Py_buffer data, places, features, is_example;
+} examples;
+
+static void find_all(examples *self, const penstock_name *names, size_t name_count)
+{
+    const penstock_place *place = self->places.buf;
+    penstock_feature *feature = self->features.buf;
+    uint8_t *answer = self->is_example.buf;
+    for (size_t i = 0; i < (size_t)self->places.len / sizeof *place; i++)
+        answer[i] = (uint8_t)penstock_find_features(self->data.buf, place[i], names, name_count,
+                                                    feature + i * name_count);
+}
+
+static int find_in(examples *self, PyObject *texts)
+{
+    size_t count = (size_t)self->places.len / sizeof(penstock_place);
+    size_t name_count = (size_t)PyTuple_Size(texts);
+    if (!are_inside(&self->data, &self->places, 0) || !has_room(&self->is_example, count, 1) ||
+        !has_room(&self->features, count, name_count * sizeof(penstock_feature) + !name_count))
+        return 0;
+    penstock_name *names = names_of(texts, (Py_ssize_t)name_count);
+    if (names == NULL)
+        return 0;
+    if (count == 1) { /* a look at one record is shorter than giving the GIL away */
+        find_all(self, names, name_count);
+    } else {
+        Py_BEGIN_ALLOW_THREADS
+        find_all(self, names, name_count);
+        Py_END_ALLOW_THREADS
+    }
+    PyMem_Free(names);
+    return 1;
+}
+
+PyObject *penstock_find_features_call(PyObject *module, PyObject *arguments)
+{
+    examples self;
+    PyObject *texts;
+    (void)module;
+    if (!PyArg_ParseTuple(arguments, "y*y*O!w*w*", &self.data, &self.places, &PyTuple_Type, &texts, &self.features,
+                          &self.is_example))
+        return NULL;
+    int done = find_in(&self, texts);
+    PyBuffer_Release(&self.is_example);
+    PyBuffer_Release(&self.features);
+    PyBuffer_Release(&self.places);
+    PyBuffer_Release(&self.data);
+    return done ? Py_NewRef(Py_None) : NULL;
+}
