@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from penstock.packing.advising import advise, resident_pages, stretches
 from penstock.packing.columns import FixedView
 from penstock.packing.mapping import MappedShard
+from penstock.storage.advising import advise, resident_pages, stretches
 
 Numbers = NDArray[np.int64]
 Mapped = Callable[[int], MappedShard]

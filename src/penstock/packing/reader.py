@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 
 from penstock.codecs.images import decode_image, decode_mask
 from penstock.errors import MissingExtra, PackError, RecipeError, nearest
-from penstock.packing.advising import DONE, SOON
 from penstock.packing.columns import row_checksum
 from penstock.packing.index import open_index
 from penstock.packing.layout import GOP_FRAMES, INDEX_NAME, MANIFEST_NAME, shape_column
@@ -24,6 +23,7 @@ from penstock.packing.manifest import Manifest, read_manifest
 from penstock.packing.mapping import MappedShard
 from penstock.packing.ranges import advised, gathered, places_of, resident_share
 from penstock.samples import Field, Origin, Raw, Sample, Schema, Subset, sample_at
+from penstock.storage.advising import DONE, SOON
 
 if TYPE_CHECKING:
     import datasets

@@ -19,7 +19,6 @@ import numpy as np
 
 from penstock.codecs import kernel
 from penstock.errors import DataError, HopError, Problem, RecipeError
-from penstock.flow.caching.cache_folder import cache_folder
 from penstock.flow.caching.identity import UnknownIdentity, identity_of_chain, identity_of_source, identity_of_value
 from penstock.flow.caching.preparing import prepare
 from penstock.flow.fingerprints import digest
@@ -29,6 +28,7 @@ from penstock.flow.making.one_sample import made_sample
 from penstock.flow.order.draws import Numbers
 from penstock.flow.steps import Filter
 from penstock.samples import Sample, Source, describe
+from penstock.storage.cache_folder import cache_folder
 
 RANGE = 64  # samples of one piece of work
 VERSION = 1

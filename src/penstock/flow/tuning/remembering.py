@@ -19,9 +19,9 @@ from typing import Any
 import xxhash
 
 from penstock.codecs import kernel
-from penstock.flow.caching.cache_folder import cache_folder
 from penstock.flow.tuning.allocating import MOST_PREFETCH, MOST_WORKERS, Settings
 from penstock.flow.tuning.cores import cores
+from penstock.storage.cache_folder import cache_folder
 
 VERSION = 1
 MOST_FILES = 300

@@ -1,4 +1,4 @@
-"""Advice to the system: which bytes of mapped shards are needed soon, and which no longer."""
+"""Advice to the system: which bytes of mapped files are needed soon, and which no longer."""
 
 from __future__ import annotations
 

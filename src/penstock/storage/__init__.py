@@ -1,0 +1,1 @@
+"""What lies between files and memory: the cache folder, and advice to the system about mapped bytes."""
