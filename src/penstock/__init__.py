@@ -12,6 +12,7 @@ AUTO = "auto"
 # Where each public name lives. Nothing is imported before it is used: `import penstock` stays instant.
 _HOMES = {
     "Boxes": "penstock.sources.boxes.boxes",
+    "DeepEthogram": "penstock.sources.deepethogram.deepethogram",
     "Images": "penstock.sources.images.images",
     "Rasters": "penstock.sources.rasters.rasters",
     "Videos": "penstock.sources.videos.videos",
@@ -72,6 +73,7 @@ if TYPE_CHECKING:
     from penstock.sources.boxes.boxes import Boxes as Boxes
     from penstock.sources.boxes.voc import read_pascal_voc as read_pascal_voc
     from penstock.sources.checking import check as check
+    from penstock.sources.deepethogram.deepethogram import DeepEthogram as DeepEthogram
     from penstock.sources.images.images import Images as Images
     from penstock.sources.rasters.cropping import split_raster as split_raster
     from penstock.sources.rasters.rasters import Rasters as Rasters

@@ -19,6 +19,7 @@ from made_sources import EveryKind, Reels, pixels
 from penstock.codecs.images import encode_image
 from penstock.samples import RESERVED, annotations_of
 from picture_making import write_picture
+from project_making import write_frames, write_project, write_split
 from raster_making import noise, write_raster, write_table
 from video_making import write_video
 
@@ -90,6 +91,12 @@ def encoded_frames(folder: Path) -> ps.Source:
     return ps.Videos(folder / "mouse.h5", size="16x12")
 
 
+def project(folder: Path) -> ps.Source:
+    write_split(write_project(folder), {"train": ["m1_a", "m2_a"], "val": ["m1_b"]})
+    write_frames(folder / "DATA" / "m1_b" / "m1_b")
+    return ps.DeepEthogram(folder)
+
+
 def packed(folder: Path) -> ps.Source:
     return ps.pack(EveryKind(6), folder / "one.pack")
 
@@ -111,6 +118,7 @@ FACTORIES: dict[str, Callable[[Path], ps.Source]] = {
     "videos": videos,
     "frame folders": frame_folders,
     "encoded frames": encoded_frames,
+    "project": project,
     "packed": packed,
     "packed video": packed_video,
     "own": own,

@@ -93,3 +93,13 @@ def check_rasters(paths: tuple[str, ...], as_json: bool, **options: Any) -> int:
 def check_videos(paths: tuple[str, ...], as_json: bool, **options: Any) -> int:
     """Check videos, and that frames and label rows agree."""
     return _look(ps.Videos, paths, as_json, options)
+
+
+@check.command("deepethogram")
+@click.argument("project")
+@source_options(ps.DeepEthogram)
+@_decode
+@_json
+def check_deepethogram(project: str, as_json: bool, **options: Any) -> int:
+    """Check a DeepEthogram project: its settings, videos, labels and split."""
+    return _look(ps.DeepEthogram, (project,), as_json, options)

@@ -28,6 +28,11 @@ SOURCE_OPTIONS: dict[str, tuple[Any, str]] = {
     "point_buffer": (float, "Points become boxes that reach this far from them, in pixels."),
     "clip_boxes": (bool, "Cut boxes at the border of their image instead of reporting them."),
     "group_from": (str, "Pattern for file names, such as '{animal}_*', or a column: what must stay in one split."),
+    "split_file": (str, "File with train, val and test as DeepEthogram writes it; auto: that of the project; none."),
+    "prefer": (
+        click.Choice(["converted", "original"]),
+        "Where a video is there as frames or HDF5 and as a video file: which is read.",
+    ),
     "split_from": (str, "Column of the table that names the split; by default the one called split."),
     "tile_px": (int, "Side of a tile in pixels."),
     "overlap": (float, "Overlap of neighbouring tiles, as a fraction."),
@@ -73,7 +78,11 @@ PACK_OPTIONS: dict[str, tuple[Any, str]] = {
 SKIPPED_PACK_OPTIONS = {
     "Rasters": ("executor",),
     "Videos": ("executor", "size", "longest_side", "shortest_side"),
+    "DeepEthogram": ("executor", "size", "longest_side", "shortest_side"),
 }
+
+# Sources of frames, whose size belongs to the source and not to packing.
+FRAME_SOURCES = ("Videos", "DeepEthogram")
 
 # Frames come in order, which h264 needs.
 VIDEO_CODECS = (click.Choice(CODECS), "auto is jpeg.")
@@ -99,7 +108,7 @@ def source_options(kind: type[Any]) -> Callable[[Command], Command]:
 def pack_options(kind: type[Any]) -> Callable[[Command], Command]:
     """Add the options of packing to a command, as far as they make sense for a source class."""
     skip = SKIPPED_PACK_OPTIONS.get(kind.__name__, ())
-    options = {**PACK_OPTIONS, **({"codec": VIDEO_CODECS} if kind is ps.Videos else {})}
+    options = {**PACK_OPTIONS, **({"codec": VIDEO_CODECS} if kind.__name__ in FRAME_SOURCES else {})}
     defaults = {field.name: field.default for field in dataclasses.fields(PackOptions) if field.name not in skip}
     return _adding({name: options[name] for name in defaults}, defaults)
 

@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 import penstock as ps
-from penstock.cli.options import PACK_OPTIONS, make_source, pack_options, source_options
+from penstock.cli.options import FRAME_SOURCES, PACK_OPTIONS, make_source, pack_options, source_options
 from penstock.errors import SHOWN_PROBLEMS
 from penstock.packing.options import make_options
 from penstock.packing.places import Places
@@ -33,7 +33,9 @@ def _pack(kind: type[Any], paths: tuple[str, ...], options: dict[str, Any]) -> i
 
 def _pack_choices(kind: type[Any], options: dict[str, Any]) -> dict[str, Any]:
     """The options that belong to packing; the size of frames belongs to their source."""
-    names = [name for name in PACK_OPTIONS if name in options and not (kind is ps.Videos and name == "size")]
+    names = [
+        name for name in PACK_OPTIONS if name in options and not (kind.__name__ in FRAME_SOURCES and name == "size")
+    ]
     chosen = {name: options[name] for name in names}
     if chosen["workers"].isdecimal():
         chosen["workers"] = int(chosen["workers"])
@@ -47,7 +49,7 @@ def _tell_before(source: Any, chosen: dict[str, Any]) -> None:
         click.echo(f"warning: {problem}", err=True)
     if len(warnings) > SHOWN_PROBLEMS:
         click.echo(f"… and {len(warnings) - SHOWN_PROBLEMS:,} more; penstock check lists all.", err=True)
-    if isinstance(source, ps.Videos):
+    if type(source).__name__ in FRAME_SOURCES:
         from penstock.cli.estimates import video_choices
 
         click.echo(video_choices(source, chosen["codec"], chosen["quality"]), err=True)
@@ -112,3 +114,13 @@ def pack_rasters(paths: tuple[str, ...], **options: Any) -> int:
 def pack_videos(paths: tuple[str, ...], **options: Any) -> int:
     """Pack the frames of videos with a label vector each."""
     return _pack(ps.Videos, paths, options)
+
+
+@pack.command("deepethogram")
+@click.argument("project")
+@source_options(ps.DeepEthogram)
+@pack_options(ps.DeepEthogram)
+@_running
+def pack_deepethogram(project: str, **options: Any) -> int:
+    """Pack the videos of a DeepEthogram project, with its labels and its split."""
+    return _pack(ps.DeepEthogram, (project,), options)

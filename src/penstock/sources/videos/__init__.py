@@ -6,5 +6,5 @@ video_cursors    random access, per thread         label_events     start and st
 frame_folders    numbered pictures as a video      boris            BORIS tabular events
 frame_hdf5       DeepEthogram's HDF5               label_matching   which labels belong to which video
 framing          region, fit and size              video_parts      one video as a part of the source
-pictures         a frame on its way to RGB         videos           the source
+pictures         a frame on its way to RGB         video_frames     parts as a source; videos: the one of plain files
 """

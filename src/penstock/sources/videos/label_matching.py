@@ -5,7 +5,7 @@
 | 'labels/{stem}.csv'                  | the file of each video; {stem} is its file name without ending            |
 | a folder, a pattern with *, a list   | files named as a video, or as a video with _labels; other files of events |
 | a file or a DataFrame                | events of many videos (a column names them), or labels of the only video  |
-| {video: file or DataFrame}           | the labels of these videos                                                |
+| {video: file, DataFrame or Table}    | the labels of these videos                                                |
 
 A video without labels is not labelled (−1), with a warning.
 """
@@ -64,14 +64,14 @@ def match_labels(labels: Any, videos: Sequence[NamedVideo], classes: tuple[str, 
                 what = f"{videos[number].name} has labels from two tables"
                 problems.append(Problem(reading.content.table.name, None, what, "Keep one of them"))
             found[number] = own
-    problems += [_unlabelled(video) for number, video in enumerate(videos) if number not in found]
+    problems += [unlabelled(video) for number, video in enumerate(videos) if number not in found]
     if not found and all(problem.warning for problem in problems):
         problems.append(_nothing_found(labels, videos))
     per_video = tuple(found.get(number, NoLabels(len(known))) for number in range(len(videos)))
     return LabelSet(known, per_video, tuple(dict.fromkeys(problems)))
 
 
-def _unlabelled(video: NamedVideo) -> Problem:
+def unlabelled(video: NamedVideo) -> Problem:
     what = "has no labels; all its frames count as not labelled (−1)"
     return Problem(video.path.as_posix(), None, what, "Add its label file, or leave the video out", warning=True)
 
@@ -162,7 +162,7 @@ def _read(given: Any, units: str) -> LabelRows | LabelEvents:
                 [Problem(given.as_posix(), None, f"cannot be read: {error.strerror}", "Check the path")]
             ) from error
     else:
-        table = table_of_frame(given)
+        table = given if isinstance(given, Table) else table_of_frame(given)
     if holds_boris_events(table):
         return read_boris_events(table)
     return read_label_events(table, units) if holds_events(table) else read_label_rows(table)

@@ -66,7 +66,7 @@ class VideoPart:
     def _described(self, number: int, time_seconds: float, until_seconds: float) -> Sample:
         labels = {} if self.labels is None else {"labels": self.labels.at(number, time_seconds, until_seconds)}
         place = {"time": time_seconds, "frame": number, "key": f"{self.key}#{number}", "group": self.group}
-        return {**labels, **place}
+        return {**labels, **place, **({} if self.split is None else {"split": self.split})}
 
     def problems(self) -> list[Problem]:
         """What can be seen cheaply; where label rows and packets differ in number, the frames are counted exactly."""

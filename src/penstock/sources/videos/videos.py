@@ -2,30 +2,21 @@
 
 from __future__ import annotations
 
-import os
-import threading
-from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
-from penstock.errors import DataError, Problem, RecipeError, one_of
-from penstock.samples import Field, Origin, Raw, Sample, Schema, checked_index, sample_at
-from penstock.sources.grouping import groups_of, is_pattern
+from penstock.errors import one_of
 from penstock.sources.paths import PathLike
 from penstock.sources.provenance import provenance
 from penstock.sources.reading import parse_classes
 from penstock.sources.videos.framing import DEFAULT_SIZE, make_framing
 from penstock.sources.videos.label_events import UNITS
-from penstock.sources.videos.label_matching import LabelSet, match_labels
-from penstock.sources.videos.video_cursors import Cursors
-from penstock.sources.videos.video_lists import list_videos, open_footage
-from penstock.sources.videos.video_parts import VideoPart
+from penstock.sources.videos.label_matching import match_labels
+from penstock.sources.videos.video_frames import VideoFrames, parts_of
+from penstock.sources.videos.video_lists import list_videos
 
 
-class Videos:
+class Videos(VideoFrames):
     """Every frame of some videos, with its time and its labels; one part for each video.
 
     `videos` is a path, a pattern, a folder (of videos, of numbered frames, or of folders of these) or a list.
@@ -42,9 +33,6 @@ class Videos:
     exact table of frames, which one full pass over each video makes on first use.
     """
 
-    # Lossless frames of a video are five times larger, and the video has lost more than JPEG takes.
-    default_codec = "jpeg"
-
     def __init__(
         self,
         videos: PathLike | Sequence[PathLike],
@@ -58,140 +46,11 @@ class Videos:
         group_from: str | None = None,
     ) -> None:
         one_of("units", units, UNITS)
-        if group_from is not None and not is_pattern(group_from):
-            raise RecipeError(f"group_from={group_from!r} must be a name pattern for videos, such as '{{animal}}_*'.")
         framing = make_framing(size, fit, crop)
         named = list_videos(videos)
-        names = [video.name for video in named]
-        groups, problems = groups_of(names, [video.path.as_posix() for video in named], None, group_from)
         found = None if labels is None else match_labels(labels, named, parse_classes(classes), units)
-        per_video = [None] * len(named) if found is None else found.per_video
-        cursors = Cursors()
-        self._parts = tuple(
-            VideoPart(video.name, group, open_footage(video.path, framing, cursors), own)
-            for video, group, own in zip(named, groups, per_video, strict=True)
-        )
-        self._problems = (*problems, *(() if found is None else found.problems))
-        self._schema = _schema(found)
-        self._given = provenance(
+        parts, problems = parts_of(named, framing, found, group_from)
+        given = provenance(
             videos=videos, labels=labels, size=size, fit=fit, crop=crop, classes=classes, group_from=group_from
         )
-        self._starts: NDArray[np.int64] | None = None
-        self._lock = threading.Lock()
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in self.__dict__.items() if name != "_lock"}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state)
-        self._lock = threading.Lock()
-
-    def made_from(self) -> dict[str, Any]:
-        return dict(self._given)
-
-    @property
-    def schema(self) -> Schema:
-        return self._schema
-
-    @property
-    def classes(self) -> tuple[str, ...]:
-        return self._schema.classes
-
-    @property
-    def parts(self) -> Sequence[VideoPart]:
-        return self._parts
-
-    def _limits(self) -> NDArray[np.int64]:
-        """Where each video begins among all frames; made once, from the exact tables."""
-        with self._lock:
-            if self._starts is None:
-                counts, problems = [0], []
-                for part, wrong in zip(self._parts, self._each(_count_frames), strict=True):
-                    problems += wrong
-                    counts.append(0 if wrong else len(part.footage.times()))
-                if problems:
-                    raise DataError(problems)
-                self._starts = np.cumsum(counts)
-            return self._starts
-
-    def _each(self, ask: Callable[[VideoPart], list[Problem]]) -> list[list[Problem]]:
-        """Ask every part, several at a time; decoding releases the GIL."""
-        with ThreadPoolExecutor(min(len(self._parts), os.cpu_count() or 1)) as pool:
-            return list(pool.map(ask, self._parts))
-
-    def _locate(self, index: int) -> tuple[VideoPart, int]:
-        starts = self._limits()
-        position = checked_index(index, int(starts[-1]))
-        which = int(np.searchsorted(starts, position, side="right")) - 1
-        return self._parts[which], position - int(starts[which])
-
-    def __len__(self) -> int:
-        return int(self._limits()[-1])
-
-    def __getitem__(self, index: int) -> Sample:
-        return sample_at(self, index)
-
-    def read(self, index: int) -> Raw:
-        part, number = self._locate(index)
-        return Raw(index, part.footage.picture(number))
-
-    def decode(self, raw: Raw) -> Sample:
-        part, number = self._locate(raw.index)
-        return part.decode(Raw(number, raw.data))
-
-    def annotations(self, index: int) -> Sample:
-        part, number = self._locate(index)
-        return part.annotations(number)
-
-    def origin(self, index: int) -> Origin:
-        part, number = self._locate(index)
-        return part.footage.origin(number)
-
-    def column(self, name: str) -> NDArray[Any]:
-        """One value for every frame: key, group, time, frame, or the vectors of labels."""
-        self._limits()
-        return np.concatenate([_column(part, name) for part in self._parts])
-
-    def problems(self) -> list[Problem]:
-        """What is wrong as far as can be seen without decoding every frame."""
-        return [*self._problems, *(problem for found in self._each(VideoPart.problems) for problem in found)]
-
-    def damage(self) -> list[Problem]:
-        """What decoding every frame finds beyond `problems`."""
-        known = set(self.problems())
-        found = [problem for problems in self._each(VideoPart.damage) for problem in problems]
-        return [problem for problem in found if problem not in known]
-
-    def counts(self) -> dict[str, int]:
-        return {"videos": len(self._parts)}
-
-
-def _schema(labels: LabelSet | None) -> Schema:
-    fields = [Field("image", "image")]
-    if labels is not None:
-        fields.append(Field("labels", "labels", "int8", (len(labels.classes),)))
-    fields += [Field("time", "number", "float64"), Field("frame", "number", "int32")]
-    return Schema(tuple(fields), labels.classes if labels is not None else ())
-
-
-def _count_frames(part: VideoPart) -> list[Problem]:
-    try:
-        part.footage.times()
-    except DataError as error:
-        return list(error.problems)
-    return []
-
-
-def _column(part: VideoPart, name: str) -> NDArray[Any]:
-    times = part.footage.times()
-    if name == "labels" and part.labels is not None:
-        return part.labels.over(times)
-    columns: dict[str, Callable[[], NDArray[Any]]] = {
-        "time": lambda: times,
-        "frame": lambda: np.arange(len(times), dtype=np.int32),
-        "group": lambda: np.full(len(times), part.group, object),
-        "key": lambda: np.array([f"{part.key}#{number}" for number in range(len(times))], object),
-    }
-    if name not in columns:
-        raise KeyError(f"no column {name!r}; there are {', '.join(columns)} and, with labels, labels.")
-    return columns[name]()
+        super().__init__(parts, found, problems, given)

@@ -1,0 +1,104 @@
+"""The videos of a DeepEthogram project with their labels and splits."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from penstock.errors import DataError, Problem, one_of
+from penstock.sources.deepethogram.hdf5_labels import read_hdf5_labels
+from penstock.sources.deepethogram.project_folders import PREFERENCES, ProjectVideo, project_videos
+from penstock.sources.deepethogram.project_settings import ProjectSettings, read_settings
+from penstock.sources.deepethogram.project_splits import AUTO, read_splits
+from penstock.sources.paths import PathLike
+from penstock.sources.provenance import provenance
+from penstock.sources.videos.frame_hdf5 import HDF5_ENDINGS
+from penstock.sources.videos.frame_labels import NoLabels
+from penstock.sources.videos.framing import DEFAULT_SIZE, make_framing
+from penstock.sources.videos.label_matching import LabelSet, match_labels, unlabelled
+from penstock.sources.videos.video_frames import VideoFrames, parts_of
+from penstock.sources.videos.video_lists import NamedVideo
+
+
+class DeepEthogram(VideoFrames):
+    """Every frame of a DeepEthogram project, as `ps.Videos` gives it; one part for each video.
+
+    `project` is the folder that holds project_config.yaml. The behaviours are its class_names, in their order. A video
+    without labels is not labelled (−1); its frames can be used all the same. Keys and groups are the names of the
+    folders below DATA, or what `group_from`, such as '{animal}_*', finds in them.
+
+    `size`        "auto": what the project trains at where that is square, else 224x224; None keeps frames as they are
+    `split_file`  "auto": the split.yaml of the project; "none", or another file. Videos not in it are `unlisted`
+    `prefer`      where a folder has several videos: "converted" (frames, then HDF5, as DeepEthogram does) or "original"
+    """
+
+    def __init__(
+        self,
+        project: PathLike,
+        *,
+        size: str | tuple[int, int] | None = AUTO,
+        fit: str = "stretch",
+        crop: Sequence[int] | str | None = None,
+        group_from: str | None = None,
+        split_file: PathLike | None = AUTO,
+        prefer: str = "converted",
+    ) -> None:
+        one_of("prefer", prefer, PREFERENCES)
+        settings = read_settings(project)
+        found, problems = _with_video(settings, project_videos(settings.data, prefer))
+        chosen, remarks = _trained_size(settings) if size == AUTO else (size, [])
+        framing = make_framing(chosen, fit, crop)
+        videos = [NamedVideo(one.name, one.video) for one in found if one.video is not None]
+        labels = _labels(settings, found, videos)
+        splits = read_splits(settings, split_file, [video.name for video in videos])
+        parts, misnamed = parts_of(videos, framing, labels, group_from, splits.names)
+        given = provenance(
+            deepethogram=project, size=chosen, fit=fit, crop=crop, group_from=group_from, split_file=split_file
+        )
+        super().__init__(parts, labels, [*problems, *remarks, *splits.problems, *misnamed], given)
+        self.settings = settings
+
+
+def _with_video(settings: ProjectSettings, found: list[ProjectVideo]) -> tuple[list[ProjectVideo], list[Problem]]:
+    """The folders that have a video, and what is wrong with any; an error where none has one."""
+    problems = [problem for one in found for problem in one.problems]
+    usable = [one for one in found if one.video is not None]
+    if not usable:
+        what = "there is no video in any of its folders" if found else "there are no folders of videos in it"
+        nothing = Problem(settings.data.as_posix(), None, what, "Add videos, or pass the folder that holds DATA")
+        raise DataError([nothing, *(problem for problem in problems if not problem.warning)])
+    return usable, problems
+
+
+def _trained_size(settings: ProjectSettings) -> tuple[Any, list[Problem]]:
+    """The size of frames that the project asks for; which number is the width is not written there."""
+    resize = settings.resize
+    if len(resize) == 2 and resize[0] == resize[1]:
+        return resize, []
+    if not resize:
+        return DEFAULT_SIZE, []
+    written = f"augs.resize is {list(resize)}, which does not say what is width and what is height"
+    remedy = f"{DEFAULT_SIZE} is used; pass size as WIDTHxHEIGHT"
+    return DEFAULT_SIZE, [Problem(settings.config.as_posix(), None, written, remedy, warning=True)]
+
+
+def _labels(settings: ProjectSettings, found: list[ProjectVideo], videos: list[NamedVideo]) -> LabelSet:
+    """The labels of every video by the behaviours of the project."""
+    tables: dict[str, Any] = {}
+    problems: list[Problem] = []
+    for one in found:
+        if one.labels is not None:
+            try:
+                tables[one.name] = _table(one.labels, settings.classes)
+            except DataError as error:
+                problems += error.problems
+    if not tables:
+        none = NoLabels(len(settings.classes))
+        return LabelSet(settings.classes, (none,) * len(videos), (*problems, *map(unlabelled, videos)))
+    matched = match_labels(tables, videos, settings.classes, "auto")
+    return LabelSet(matched.classes, matched.per_video, (*problems, *matched.problems))
+
+
+def _table(path: Path, classes: tuple[str, ...]) -> Any:
+    return read_hdf5_labels(path, classes) if path.suffix.lower() in HDF5_ENDINGS else path
