@@ -55,10 +55,10 @@ class Journal:
         except (FileNotFoundError, json.JSONDecodeError):
             self.begin(plan)  # killed before the plan was written: nothing is finished
             return
-        difference = _difference(begun, json.loads(json.dumps(plan)))
-        if difference:
+        changed = difference(begun, json.loads(json.dumps(plan)))
+        if changed:
             raise PackError(
-                f"cannot resume {self.places.workshop}: {difference}. Use the same data and options, "
+                f"cannot resume {self.places.workshop}: {changed}. Use the same data and options, "
                 "or pass --overwrite instead of --resume to start anew."
             )
         found = self._whole_shards()
@@ -82,7 +82,7 @@ class Journal:
         return found
 
     def _is_whole(self, shard: FinishedShard, number: int) -> bool:
-        path, stamps = self.places.pack / shard.entry.file, self.places.workshop / stamps_name(number)
+        path, stamps = self.places.content / shard.entry.file, self.places.workshop / stamps_name(number)
         return path.exists() and stamps.exists() and file_checksum(path) == shard.entry.checksum
 
     def add(self, shard: FinishedShard, stamps: NDArray[np.uint64]) -> None:
@@ -103,7 +103,7 @@ def stamps_name(number: int) -> str:
     return shard_name(number).removesuffix(".arrow") + ".stamps"
 
 
-def _difference(begun: dict[str, Any], plan: dict[str, Any]) -> str:
+def difference(begun: dict[str, Any], plan: dict[str, Any]) -> str:
     """The first thing in which two plans differ, in words."""
     for name, value in plan.items():
         before = begun.get(name)

@@ -1,16 +1,17 @@
-"""The folders that a pack passes through. A writer may be killed between any two steps; the next one tidies up.
+"""The folders that a pack or an export passes through. A killed writer leaves them between steps; the next tidies up.
 
     trees.pack.partial/          the workshop: plan.json, journal.jsonl, stamps
       pack/                      the pack to be: shards, index, pack.json
     .trees.pack.replaced/        the old pack, between the rename of it and that of the new one
     trees.pack/                  the pack
 
-Nothing is ever removed that was not made by a writer: a workshop has a plan, a pack has a manifest.
+Nothing is ever removed that was not made by a writer: a workshop has a plan, a pack or an export has a manifest.
 """
 
 from __future__ import annotations
 
 import shutil
+from dataclasses import dataclass
 from pathlib import Path
 
 from penstock.errors import PackError
@@ -20,31 +21,50 @@ PLAN_NAME = "plan.json"
 REPLACES_NAME = "replaces"
 
 
-class Places:
-    """Where a pack is written, and how it gets its name."""
+@dataclass(frozen=True)
+class Made:
+    """What a writer makes: what it is called, the file by which it is known, and whether it has folders inside."""
 
-    def __init__(self, path: str | Path) -> None:
+    noun: str
+    manifest_name: str
+    has_folders: bool = False
+
+    @property
+    def a_noun(self) -> str:
+        return f"an {self.noun}" if self.noun[0] in "aeiou" else f"a {self.noun}"
+
+
+PACK = Made("pack", MANIFEST_NAME)
+
+
+class Places:
+    """Where a pack or an export is written, and how it gets its name."""
+
+    def __init__(self, path: str | Path, made: Made = PACK) -> None:
         target = Path(path)
+        self.made = made
         # A link stays, and what it points to is written.
         self.target = target.resolve() if target.is_symlink() else target
         self.workshop = self.target.with_name(self.target.name + ".partial")
-        self.pack = self.workshop / "pack"
+        self.content = self.workshop / made.noun
         self.replaced = self.target.with_name(f".{self.target.name}.replaced")
 
     def tidy(self) -> None:
         """Finish or undo what a killed writer left between two renames."""
-        if _is_pack_or_empty(self.replaced):
-            if self.target.exists() or not (self.replaced / MANIFEST_NAME).exists():
-                _remove_pack(self.replaced)
+        if self._is_made_or_empty(self.replaced):
+            if self.target.exists() or not self._has_manifest(self.replaced):
+                self._remove_made(self.replaced)
             else:
                 self.replaced.rename(self.target)
-        if self.target.exists() and self._is_workshop() and not self.pack.exists():
+        if self.target.exists() and self._is_workshop() and not self.content.exists():
             self._remove_workshop()
 
     def check(self, resume: bool, overwrite: bool) -> None:
         """Refuse what would lose something: an existing pack, a foreign folder, unfinished work."""
-        if self.target.exists() and not (self.target / MANIFEST_NAME).exists():
-            raise PackError(f"{self.target} exists and is not a pack; it is left alone. Choose another name with -o.")
+        if self.target.exists() and not self._has_manifest(self.target):
+            raise PackError(
+                f"{self.target} exists and is not {self.made.a_noun}; it is left alone. Choose another name with -o."
+            )
         goes_on = resume and (self.workshop / REPLACES_NAME).exists()
         if self.target.exists() and not (overwrite or goes_on):
             raise PackError(
@@ -54,7 +74,8 @@ class Places:
         self._refuse_foreign(self.replaced, False)
         if self.workshop.exists() and not (resume or overwrite):
             raise PackError(
-                f"{self.workshop} is an unfinished pack. Pass --resume to go on with it, or --overwrite to start anew."
+                f"{self.workshop} is an unfinished {self.made.noun}. "
+                "Pass --resume to go on with it, or --overwrite to start anew."
             )
 
     @staticmethod
@@ -73,15 +94,15 @@ class Places:
         (self.workshop / PLAN_NAME).write_text(plan, encoding="utf-8")
         if self.target.exists():
             (self.workshop / REPLACES_NAME).touch()
-        self.pack.mkdir()
+        self.content.mkdir()
 
     def give_the_name(self) -> None:
-        """The finished pack takes its name; an old one goes only then."""
+        """What is finished takes its name; an old one goes only then."""
         if self.target.exists():
             self.target.rename(self.replaced)
-        self.pack.rename(self.target)
+        self.content.rename(self.target)
         if self.replaced.exists():
-            _remove_pack(self.replaced)
+            self._remove_made(self.replaced)
         self._remove_workshop()
 
     def abandon(self) -> None:
@@ -91,23 +112,26 @@ class Places:
 
     def _remove_workshop(self) -> None:
         """The plan goes last, so that a half removed workshop can still be told from a user's folder."""
-        if self.pack.exists():
-            shutil.rmtree(self.pack)
+        if self.content.exists():
+            shutil.rmtree(self.content)
         for path in self.workshop.iterdir():
             if path.name != PLAN_NAME:
                 path.unlink()
         (self.workshop / PLAN_NAME).unlink(missing_ok=True)
         self.workshop.rmdir()
 
+    def _has_manifest(self, folder: Path) -> bool:
+        return (folder / self.made.manifest_name).exists()
 
-def _is_pack_or_empty(folder: Path) -> bool:
-    return folder.is_dir() and ((folder / MANIFEST_NAME).exists() or not any(folder.iterdir()))
+    def _is_made_or_empty(self, folder: Path) -> bool:
+        return folder.is_dir() and (self._has_manifest(folder) or not any(folder.iterdir()))
 
-
-def _remove_pack(folder: Path) -> None:
-    """The manifest goes last, so that a half removed pack can still be told from a user's folder."""
-    for path in folder.iterdir():
-        if path.name != MANIFEST_NAME:
-            path.unlink()
-    (folder / MANIFEST_NAME).unlink(missing_ok=True)
-    folder.rmdir()
+    def _remove_made(self, folder: Path) -> None:
+        """The manifest goes last, so that what is half removed can still be told from a user's folder."""
+        for path in folder.iterdir():
+            if self.made.has_folders and path.is_dir() and not path.is_symlink():
+                shutil.rmtree(path)
+            elif path.name != self.made.manifest_name:
+                path.unlink()
+        (folder / self.made.manifest_name).unlink(missing_ok=True)
+        folder.rmdir()

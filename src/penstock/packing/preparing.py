@@ -70,6 +70,9 @@ class Preparation:
     options: PackOptions
     default_codec: str
     measures_sample: bool = False
+    measures: bool = True
+    # Whatever else must be done to a row, in the worker: an export makes of it what its format stores.
+    finish: Callable[[Row], Row] | None = None
 
     def target(self, width: int, height: int) -> tuple[int, int]:
         """The size in which an image is stored."""
@@ -82,6 +85,9 @@ class Preparation:
         if self.options.codec != AUTO:
             return self.options.codec
         return original if original in KEPT_WHEN_RESIZED else self.default_codec
+
+    def finished(self, row: Row) -> Row:
+        return row if self.finish is None else self.finish(row)
 
 
 def prepare_range(
@@ -136,6 +142,8 @@ def prepare_index(
             row = _row_from_file(raw.data, annotations_of(source, index), preparation, measured, sums)
         else:
             row = row_from_sample(source.decode(raw), preparation)
+        hop = "encode"
+        row = preparation.finished(row)
     except PenstockError:
         raise
     except Exception as error:  # noqa: BLE001 - whatever a source raises, the user must learn which sample it was
@@ -147,7 +155,7 @@ def prepare_index(
 def prepare_raws(part: Decodes, key: str, preparation: Preparation, raws: Sequence[Raw]) -> list[Any]:
     """The rows of consecutive samples of a part, in order; for h264 one group of pictures, bad ones first."""
     if preparation.options.codec != "h264":
-        return [_attempted(part, key, raw, preparation, row_from_sample) for raw in raws]
+        return [_attempted(part, key, raw, preparation, _finished_row) for raw in raws]
     outcomes = [_attempted(part, key, raw, preparation, _framed) for raw in raws]
     bad = [item for item in outcomes if isinstance(item, BadSample)]
     return bad + _group_of_pictures([item for item in outcomes if not isinstance(item, BadSample)], preparation)
@@ -213,6 +221,10 @@ def row_from_sample(sample: Sample, preparation: Preparation) -> Row:
     return _encoded(pixels, values, preparation, header, preparation.target(header.width, header.height))
 
 
+def _finished_row(sample: Sample, preparation: Preparation) -> Row:
+    return preparation.finished(row_from_sample(sample, preparation))
+
+
 def _pixels_and_values(sample: Sample, preparation: Preparation) -> tuple[NDArray[np.uint8], Sample, Header]:
     image = preparation.schema.image
     if image is None or image.name not in sample:
@@ -237,7 +249,7 @@ def _resized(
     width, height = size
     pixels = resized(pixels, width, height)
     values = stored_fields(_scaled_fields(values, preparation.schema, header, size), preparation.schema)
-    return Row(values, b"", height, width, channel_sums(pixels)), pixels
+    return Row(values, b"", height, width, channel_sums(pixels) if preparation.measures else None), pixels
 
 
 def _framed(sample: Sample, preparation: Preparation) -> tuple[Row, NDArray[np.uint8]]:

@@ -121,7 +121,7 @@ class _PackWriter:
 
     def _open_journal(self, resume: bool) -> Journal:
         journal = Journal(self.places)
-        if resume and self.places.pack.exists():
+        if resume and self.places.content.exists():
             journal.go_on(self._plan())
         else:
             journal.begin(self._plan())
@@ -153,11 +153,11 @@ class _PackWriter:
                 self._check_unchanged(start, self.journal.stamps(number))
                 start = shard.sample
         keep = {shard.entry.file for shard in finished}
-        for path in self.places.pack.iterdir():
+        for path in self.places.content.iterdir():
             if path.name not in keep:
                 path.unlink()
         if finished and self.options.codec == "raw":
-            self.raw_size = _raw_size(self.places.pack / finished[0].entry.file)
+            self.raw_size = _raw_size(self.places.content / finished[0].entry.file)
 
     def _check_unchanged(self, start: int, stamps: NDArray[np.uint64]) -> None:
         with thread_pool(self.options.worker_count) as pool:
@@ -211,7 +211,7 @@ class _PackWriter:
 
     def finish(self) -> None:
         """Write index and manifest, and give the folder its name."""
-        folder = self.places.pack
+        folder = self.places.content
         shards = [shard.entry for shard in self.journal.finished]
         samples = sum(shard.rows for shard in shards)
         if samples == 0:
@@ -223,7 +223,7 @@ class _PackWriter:
         self.places.give_the_name()
 
     def _manifest(self, samples: int, shards: list[ShardEntry], names: list[str]) -> Manifest:
-        folder = self.places.pack
+        folder = self.places.content
         columns = open_index(folder, samples)
         in_split = np.bincount(columns["split"], minlength=len(names)) if samples else np.zeros(len(names), int)
         index = folder / layout.INDEX_NAME
@@ -290,7 +290,7 @@ class _OpenShard:
     def _add_row(self, row: Row, prepared: Prepared) -> None:
         row.values.setdefault("key", str(prepared.sample))
         if self.shard is None:
-            path = self.writer.places.pack / layout.shard_name(len(self.writer.journal.finished))
+            path = self.writer.places.content / layout.shard_name(len(self.writer.journal.finished))
             schema, columns = self.writer.source.schema, self.writer.arrow_schema(row)
             self.shard = ShardWriter(path, schema, columns, self.pool)
         raw_size = self.writer.raw_size
