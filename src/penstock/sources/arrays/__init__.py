@@ -1,0 +1,1 @@
+"""NumPy arrays, in memory and as .npy or .npz files."""

@@ -1,0 +1,83 @@
+"""`.npy` and `.npz` files, mapped where their bytes lie in one piece."""
+
+from __future__ import annotations
+
+import io
+import struct
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from penstock.errors import DataError, Problem
+
+_OBJECTS = "it holds Python objects, which are read by running code from the file"
+_SAVE_AGAIN = "Save plain numbers: np.save(path, np.stack(list_of_arrays))"
+
+
+def load_npy(path: Path) -> NDArray[Any]:
+    """A .npy file as a mapped array."""
+    try:
+        array: NDArray[Any] = np.load(path, mmap_mode="r", allow_pickle=False)
+    except (ValueError, OSError, EOFError) as error:
+        raise _unreadable(path, error) from error
+    return array
+
+
+def load_npz(path: Path) -> dict[str, NDArray[Any]]:
+    """The arrays of a .npz file: stored ones are mapped, compressed ones are read once."""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            return {info.filename.removesuffix(".npy"): _member(path, archive, info) for info in archive.infolist()}
+    except (zipfile.BadZipFile, OSError, EOFError) as error:
+        raise _unreadable(path, error) from error
+
+
+def _member(path: Path, archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> NDArray[Any]:
+    try:
+        if info.compress_type == zipfile.ZIP_STORED and not info.flag_bits & 0x1:
+            return _mapped_member(path, info)
+        with archive.open(info) as member:
+            array: NDArray[Any] = np.lib.format.read_array(io.BytesIO(member.read()), allow_pickle=False)
+            return array
+    except (ValueError, RuntimeError, EOFError, struct.error, zipfile.BadZipFile) as error:
+        raise _unreadable(path, error, info.filename) from error
+
+
+def _mapped_member(path: Path, info: zipfile.ZipInfo) -> NDArray[Any]:
+    """The name and extra field before a member may differ from those in the directory, so its own header is read."""
+    with path.open("rb") as file:
+        file.seek(info.header_offset)
+        header = file.read(30)
+        if len(header) < 30 or header[:4] != b"PK\x03\x04":
+            raise ValueError("its archive is damaged")
+        name_length, extra_length = struct.unpack("<HH", header[26:30])
+        start = info.header_offset + 30 + name_length + extra_length
+        file.seek(start)
+        shape, is_fortran, dtype = _header(file)
+        if dtype.hasobject:
+            raise ValueError("Object arrays cannot be loaded")
+        begin, count = file.tell(), int(np.prod(shape, dtype=np.int64))
+    if begin - start + count * dtype.itemsize > info.file_size:
+        raise ValueError("its array is cut short")
+    if not count:
+        return np.zeros(shape, dtype)
+    array: NDArray[Any] = np.memmap(path, dtype, "r", begin, shape, "F" if is_fortran else "C")
+    return array
+
+
+def _header(file: Any) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
+    version = np.lib.format.read_magic(file)
+    read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
+    found: tuple[tuple[int, ...], bool, np.dtype[Any]] = read(file)
+    return found
+
+
+def _unreadable(path: Path, error: Exception, member: str = "") -> DataError:
+    where = f"{member}: " if member else ""
+    if "allow_pickle" in str(error) or "Object arrays" in str(error):
+        return DataError([Problem(str(path), None, f"{where}{_OBJECTS}", _SAVE_AGAIN)])
+    what = f"{where}it cannot be read ({error})"
+    return DataError([Problem(str(path), None, what, "Check that it is a whole file that numpy.save or savez wrote")])

@@ -1,0 +1,1 @@
+"""HDF5 files: arrays, encoded images, and frame files of DeepEthogram."""
