@@ -20,7 +20,7 @@ from PIL import Image
 from jpeg_making import SUBSAMPLINGS, jpeg, soft_picture, turned
 from penstock.codecs import kernel
 from penstock.codecs.images import decode_image, encode_image
-from penstock.codecs.kernel import Failure, Target, decode_range
+from penstock.codecs.kernel import Failure, Placed, Target, decode_range
 from penstock.errors import RecipeError
 
 
@@ -211,6 +211,43 @@ def test_other_images_in_a_range_are_decoded_too() -> None:
 def test_any_buffer_will_do(wrap: Any) -> None:
     for data in (jpeg(soft_picture(40, 30)), encode_image(soft_picture(40, 30), "png")):
         np.testing.assert_array_equal(one(wrap(data), (0, 0, 40, 30), Target(40, 30)), decode_image(data))
+
+
+def placed(images: list[bytes]) -> Placed:
+    """The same images inside of two larger buffers, in turn, with something between them."""
+    buffers, places = [bytearray(b"begin"), bytearray()], []
+    for number, data in enumerate(images):
+        buffer = buffers[number % 2]
+        places.append((number % 2, len(buffer), len(data)))
+        buffer += data + b"between"
+    return Placed(tuple(bytes(buffer) for buffer in buffers), np.array(places))
+
+
+def test_images_inside_of_larger_buffers_are_the_same_images() -> None:
+    pixels = soft_picture(80, 60)
+    good = jpeg(pixels)
+    images = [good, *other_images(pixels).values(), good[:300], jpeg(soft_picture(90, 70, seed=3)), b""]
+    count = len(images)
+    crops, flips = np.tile(np.array([4, 6, 50, 40]), (count, 1)), (np.arange(count) % 4).astype(np.uint8)
+    listed, found = np.zeros((2, count, 20, 25, 3), np.uint8)
+    failures = decode_range(images, crops, flips, listed, Target(25, 20))
+    assert [position for position, _ in failures] == [4, 6]
+    assert decode_range(placed(images), crops, flips, found, Target(25, 20)) == failures
+    np.testing.assert_array_equal(found, listed)
+
+
+@pytest.mark.parametrize("place", [(0, -1, 5), (0, 0, -5), (0, 3, 10**6), (0, 2**62, 2**62), (2, 0, 5), (-1, 0, 5)])
+def test_a_place_outside_of_its_buffer_is_refused(place: tuple[int, int, int]) -> None:
+    data, out = jpeg(soft_picture(16, 16)), np.zeros((1, 8, 8, 3), np.uint8)
+    sources = Placed((data, data), np.array([place]))
+    with pytest.raises(ValueError, match="place of image 0 is not in its buffer"):
+        decode_range(sources, np.array([[0, 0, 8, 8]]), np.zeros(1, np.uint8), out, Target(8, 8))
+    assert not out.any()
+
+
+def test_places_must_be_three_numbers_each() -> None:
+    with pytest.raises(RecipeError, match="n×3 whole numbers"):
+        Placed((b"",), np.zeros((2, 4), np.int64))
 
 
 def bomb() -> bytes:

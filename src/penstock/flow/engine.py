@@ -12,8 +12,8 @@ import os
 import time
 from collections import deque
 from collections.abc import Generator, Iterator
-from dataclasses import dataclass, field, replace
-from typing import Any
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
 
 from penstock.errors import RecipeError
 from penstock.flow.budget import Allowance
@@ -43,8 +43,7 @@ class Pending:
         return self.dealt.stop - self.dealt.start
 
 
-@dataclass(frozen=True)
-class Delivery:
+class Delivery(NamedTuple):
     """A finished batch, and what was bad in it."""
 
     batch: dict[str, Any]
@@ -160,7 +159,8 @@ class Engine:
 
     def _next_delivery(self) -> Delivery:
         """Wait until the next batch is complete; answers for later ones are noted on the way."""
-        wall, cpu, before = time.perf_counter(), time.thread_time(), self._metrics.work()
+        wall, cpu = time.perf_counter(), time.thread_time()
+        before = None if self._executor.workers else self._metrics.work()
         while self._executor.has_done():
             self._note(self._executor.next_done())
         ready = sum(not one.waiting for one in self._window)
@@ -169,12 +169,12 @@ class Engine:
         delivery = self._deliver(self._window.popleft())
         wall, cpu = time.perf_counter() - wall, time.thread_time() - cpu
         here = HopCost(delivery.rows, cpu, max(wall - cpu, 0.0), delivery.bytes)
-        if not self._executor.workers:  # the samples were made in this thread just now, and are counted already
+        if before is not None:  # the samples were made in this thread just now, and are counted already
             work = self._metrics.work()
             here.cpu_seconds = max(cpu - (work.cpu_seconds - before.cpu_seconds), 0.0)
             here.wait_seconds = max(wall - cpu - (work.wait_seconds - before.wait_seconds), 0.0)
         self._metrics.delivered(here, ready, wall)
-        return replace(delivery, waited_seconds=wall)
+        return delivery._replace(waited_seconds=wall)
 
     def _used(self, rows: int, waited_seconds: float, consumer_seconds: float) -> None:
         """The consumer is back."""

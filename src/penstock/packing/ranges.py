@@ -16,8 +16,10 @@ Numbers = NDArray[np.int64]
 Mapped = Callable[[int], MappedShard]
 
 
-def places_of(columns: dict[str, NDArray[Any]], mapped: Mapped, indices: Numbers) -> tuple[tuple[Any, ...], Numbers]:
-    """The shards that hold these raw pixels, and for each image: which shard, the byte it begins at, width, height."""
+def places_of(
+    columns: dict[str, NDArray[Any]], mapped: Mapped, indices: Numbers, names: tuple[str, ...]
+) -> tuple[tuple[Any, ...], Numbers]:
+    """The shards that hold these images, and for each image: which of them, and these columns of the index."""
     numbers = columns["shard"][indices]
     shards = numbers[:1]
     if len(numbers) and (numbers == numbers[0]).all():  # the usual case of small packs, without sorting
@@ -25,7 +27,7 @@ def places_of(columns: dict[str, NDArray[Any]], mapped: Mapped, indices: Numbers
     else:
         shards, numbers = np.unique(numbers, return_inverse=True)
     buffers = tuple(mapped(int(shard)).data for shard in shards)
-    named = (columns[name][indices] for name in ("offset", "width", "height"))
+    named = (columns[name][indices] for name in names)
     return buffers, np.stack([numbers, *named], axis=1).astype(np.int64)
 
 

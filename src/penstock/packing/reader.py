@@ -248,7 +248,12 @@ class Pack:
 
     def pixel_places(self, indices: NDArray[np.int64]) -> tuple[tuple[Any, ...], NDArray[np.int64]]:
         """For codec raw: the mapped shards, and for each image which one, where in it, width and height."""
-        return places_of(self.columns, self._mapped, indices)
+        return places_of(self.columns, self._mapped, indices, ("offset", "width", "height"))
+
+    def encoded_places(self, indices: NDArray[np.int64]) -> tuple[tuple[Any, ...], NDArray[np.int64]] | None:
+        """The mapped shards, and for each encoded image which one, where in it, and its bytes; None if each is
+        checked when it is read."""
+        return None if self.verify_on_read else places_of(self.columns, self._mapped, indices, ("offset", "length"))
 
     def shard_numbers(self, indices: NDArray[np.int64]) -> NDArray[Any]:
         """The shard of each of these samples."""

@@ -36,10 +36,10 @@ from numpy.typing import NDArray
 
 from penstock.codecs.headers import UnreadableImage
 from penstock.codecs.kernel import fallback, targets
-from penstock.codecs.kernel.targets import Failure, Job, Layout, Reduced, Target
+from penstock.codecs.kernel.targets import Failure, Job, Layout, Placed, Reduced, Target
 from penstock.errors import RecipeError, one_of
 
-__all__ = ["Failure", "Layout", "Reduced", "Target", "decode_range", "pixels_range", "which"]
+__all__ = ["Failure", "Layout", "Placed", "Reduced", "Target", "decode_range", "pixels_range", "which"]
 
 SWITCH = "PENSTOCK_KERNEL"
 
@@ -55,7 +55,7 @@ def decode_range(
     fill: int = 0,
     fast: bool = False,
 ) -> list[Failure]:
-    """Make sample i of `out` from `sources[i]` (bytes or a buffer); returns the samples that failed.
+    """Make sample i of `out` from `sources[i]` (bytes or a buffer; or all of them `Placed`); returns those that failed.
 
     `crops` is n×4: x, y, width, height of the crop, which is resized to the target; or n×8: then resized width and
     height, and x and y of the part follow. `flips` is n of uint8: bit 0 horizontal, bit 1 vertical.
@@ -66,9 +66,11 @@ def decode_range(
     native = _extension()
     if native is None:
         return fallback.decode_positions(range(len(held)), held, job, reduced=reduced, fast=fast)
-    missed = native.decode_range(
-        held, job.views, job.flips, out, job.table, target.width, target.height, fill, reduced != "never", fast
-    )
+    rest = job.views, job.flips, out, job.table, target.width, target.height, fill, reduced != "never", fast
+    if isinstance(held, Placed):
+        missed = native.decode_places(held.buffers, held.places, *rest)
+    else:
+        missed = native.decode_range(held, *rest)
     if not missed:
         return []
     others = [position for position, is_other_kind, _ in missed if is_other_kind]

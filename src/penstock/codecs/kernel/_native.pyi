@@ -16,6 +16,19 @@ def decode_range(
     reduce: bool,
     fast: bool,
 ) -> list[tuple[int, int, str]]: ...
+def decode_places(
+    buffers: tuple[Any, ...],
+    places: Any,
+    views: Any,
+    flips: Any,
+    out: Any,
+    table: Any,
+    width: int,
+    height: int,
+    fill: int,
+    reduce: bool,
+    fast: bool,
+) -> list[tuple[int, int, str]]: ...
 def pixels_range(
     buffers: tuple[Any, ...],
     places: Any,

@@ -72,6 +72,26 @@ def level_table(target: Target) -> NDArray[np.float32]:
     return table
 
 
+class Placed(Sequence[Any]):
+    """Encoded images that are stretches of larger buffers: n×3 numbers, buffer, offset and length of each."""
+
+    def __init__(self, buffers: Sequence[Any], places: NDArray[Any]) -> None:
+        if places.ndim != 2 or places.shape[1] != 3 or places.dtype.kind not in "iu":
+            raise RecipeError(f"places must be n×3 whole numbers and are {_described(places)}.")
+        self.buffers, self.places = check_buffers(buffers), np.ascontiguousarray(places, np.int64)
+
+    def __len__(self) -> int:
+        return len(self.places)
+
+    def __getitem__(self, position: Any) -> Any:
+        buffer, offset, length = self.places[position].tolist()
+        if min(buffer, offset, length) >= 0 and buffer < len(self.buffers):
+            data = memoryview(self.buffers[buffer]).cast("B")[offset : offset + length]
+            if len(data) == length:
+                return data
+        raise ValueError(f"the place of image {position} is not in its buffer")
+
+
 class Job(NamedTuple):
     """A checked range: what each sample shows, and where it goes."""
 
@@ -125,10 +145,10 @@ def check_out(out: NDArray[Any], target: Target, count: int) -> None:
         raise RecipeError("out must be writable, aligned and C-contiguous. Pass a slice of whole samples of a batch.")
 
 
-def check_sources(sources: Sequence[Any]) -> tuple[Any, ...]:
+def check_sources(sources: Sequence[Any]) -> tuple[Any, ...] | Placed:
     if isinstance(sources, (bytes, bytearray, memoryview, str)):
         raise RecipeError("sources must be a sequence of encoded images. Pass [data] for one image.")
-    return tuple(sources)
+    return sources if isinstance(sources, Placed) else tuple(sources)
 
 
 def check_buffers(buffers: Sequence[Any]) -> tuple[Any, ...]:

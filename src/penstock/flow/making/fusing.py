@@ -49,7 +49,7 @@ class Seen(NamedTuple):
     frames: int
     views: Views  # of the samples
     crops: Numbers  # the same as the kernel takes them
-    places: Numbers | None  # of raw pixels: number of the buffer, byte, width, height
+    places: Numbers | None  # number of the buffer, byte; then of raw pixels width and height, of encoded ones length
     buffers: tuple[Any, ...]
 
     def span(self, start: int, stop: int) -> Seen:
@@ -71,7 +71,15 @@ def seen(fusion: Fusion, source: Source, draws: Draws) -> Seen | None:
     if known is None:
         return None
     views = _views(fusion, draws, known(indices[::frames]))
-    return Seen(base, indices, frames, views, views.kernel_crops, None, ())
+    buffers, places = _encoded_places(base, indices)
+    return Seen(base, indices, frames, views, views.kernel_crops, places, buffers)
+
+
+def _encoded_places(base: Source, indices: Numbers) -> tuple[tuple[Any, ...], Numbers | None]:
+    """Where encoded images are in mapped files, so that nothing is done for each of them in Python."""
+    places_of = getattr(base, "encoded_places", None)
+    found: tuple[tuple[Any, ...], Numbers] | None = None if places_of is None else places_of(indices)
+    return found or ((), None)
 
 
 def _views(fusion: Fusion, draws: Draws, sizes: Numbers) -> Views:
@@ -92,8 +100,10 @@ class Range:
 
     def read(self) -> int:
         """Find the bytes, and say how many they are; nothing is decoded."""
-        if self.known is not None and self.known.places is not None:
-            return int((self.known.places[:, 2] * self.known.places[:, 3]).sum()) * 3
+        places = None if self.known is None else self.known.places
+        if places is not None:
+            is_raw = self.fusion.stored == "raw"
+            return int((places[:, 2] * places[:, 3]).sum()) * 3 if is_raw else int(places[:, 2].sum())
         read = self.source.read
         self.data = [read(index).data for index in self.indices.tolist()]
         return sum(map(len, self.data))
@@ -122,11 +132,13 @@ class Range:
         if self.frames > 1:
             crops, flips = np.repeat(crops, self.frames, axis=0), np.repeat(flips, self.frames)
         rows = out.reshape(-1, *target.shape)
-        if known.places is not None:
+        if fusion.stored == "raw":
+            assert known.places is not None
             failures = kernel.pixels_range(known.buffers, known.places, crops, flips, rows, target, fill=fill)
         else:
+            data = self.data if known.places is None else kernel.Placed(known.buffers, known.places)
             failures = kernel.decode_range(
-                self.data, crops, flips, rows, target, reduced=fusion.reduced, fill=fill, fast=fusion.fast
+                data, crops, flips, rows, target, reduced=fusion.reduced, fill=fill, fast=fusion.fast
             )
         if fusion.gives_back:
             self.source.give_back(self.indices)  # type: ignore[attr-defined]

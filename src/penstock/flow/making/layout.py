@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from bisect import bisect_right
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -22,7 +23,7 @@ class Place(NamedTuple):
 
     @property
     def bytes(self) -> int:
-        return int(np.prod(self.shape, dtype=np.int64)) * self.dtype.itemsize
+        return math.prod(self.shape) * self.dtype.itemsize
 
 
 @dataclass(frozen=True)
@@ -44,9 +45,8 @@ class Layout:
         """The fields of a slot as arrays over its memory."""
         found, start = {}, 0
         for name, place in self.fixed.items():
-            size = place.bytes * rows
-            found[name] = memory[start : start + size].view(place.dtype).reshape(rows, *place.shape)
-            start += _aligned(size)
+            found[name] = np.ndarray((rows, *place.shape), place.dtype, memory, start)
+            start += _aligned(place.bytes * rows)
         return found
 
 

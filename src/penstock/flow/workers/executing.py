@@ -11,6 +11,7 @@ from penstock.flow.making.limiting import functions_of, least_limit, limited
 from penstock.flow.making.program import Program
 from penstock.flow.tuning.cores import cores
 from penstock.flow.workers import sharing
+from penstock.flow.workers.probing import probe
 from penstock.flow.workers.tasks import Executor
 from penstock.flow.workers.threads import CallingThread, Threads
 
@@ -47,8 +48,6 @@ def choice_of(program: Program, options: FlowOptions) -> Choice:
 
 
 def _measured(program: Program, functions: list[str]) -> Choice:
-    from penstock.flow.workers.probing import probe
-
     try:
         probed = probe(program)
     except PenstockError as error:  # it is raised again, with all that belongs to it, when its batch is made

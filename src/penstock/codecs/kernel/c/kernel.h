@@ -44,6 +44,11 @@ typedef struct {
     int64_t buffer, offset, width, height;
 } penstock_place;
 
+/* Where an encoded image is in a larger buffer. */
+typedef struct {
+    int64_t buffer, offset, length;
+} penstock_stretch;
+
 /* What a sample shows: a crop of the upright image, at another size, and of that the part that begins at part_x,
  * part_y and is as large as the target. Where the part reaches outside, it is filled. */
 typedef struct {

@@ -20,6 +20,7 @@ typedef struct {
     Py_ssize_t source_count; /* encoded images, or buffers with raw pixels */
     Py_buffer *held;         /* of the sources; those that are not needed stay empty */
     penstock_source *sources;
+    penstock_source *images; /* encoded images inside the sources; not used where each source is one image */
     penstock_failure *failures;
     Py_buffer places, views, flips, out, table;
 } call;
@@ -36,6 +37,7 @@ static void release(call *self)
         release_buffer(&self->held[i]);
     PyMem_Free(self->held);
     PyMem_Free(self->sources);
+    PyMem_Free(self->images);
     PyMem_Free(self->failures);
     release_buffer(&self->places);
     release_buffer(&self->views);
@@ -83,6 +85,31 @@ static int hold_named_sources(call *self, PyObject *sources)
         if (places[i].buffer >= 0 && places[i].buffer < self->source_count &&
             !hold_source(self, sources, (Py_ssize_t)places[i].buffer))
             return 0;
+    return 1;
+}
+
+/* The images of a range that are stretches of larger buffers, each inside its own. */
+static int find_images(call *self, PyObject *buffers)
+{
+    const penstock_stretch *places = self->places.buf;
+    self->images = PyMem_Calloc((size_t)self->count + 1, sizeof(penstock_source));
+    if (self->images == NULL) {
+        PyErr_NoMemory();
+        return 0;
+    }
+    for (Py_ssize_t i = 0; i < self->count; i++) {
+        penstock_stretch place = places[i];
+        int is_named = place.buffer >= 0 && place.buffer < self->source_count;
+        if (is_named && !hold_source(self, buffers, (Py_ssize_t)place.buffer))
+            return 0;
+        int64_t size = is_named ? (int64_t)self->sources[place.buffer].size : -1;
+        if (place.offset < 0 || place.length < 0 || place.length > size || place.offset > size - place.length) {
+            PyErr_Format(PyExc_ValueError, "the place of image %zd is not in its buffer", i);
+            return 0;
+        }
+        self->images[i] = (penstock_source){self->sources[place.buffer].bytes + place.offset,
+                                            (size_t)place.length};
+    }
     return 1;
 }
 
@@ -179,21 +206,52 @@ static PyObject *decode_range(PyObject *module, PyObject *arguments)
     return answer;
 }
 
+static int count_samples(call *self, PyObject *places, PyObject *flips, size_t place_bytes);
+
+PyDoc_STRVAR(decode_places_text,
+             "decode_places(buffers, places, views, flips, out, table, width, height, fill, reduce, fast)\n"
+             "As decode_range, for JPEGs that are stretches of larger buffers: buffer, offset and length of each.");
+
+static PyObject *decode_places(PyObject *module, PyObject *arguments)
+{
+    PyObject *buffers, *places, *arrays[4];
+    penstock_target target = {0};
+    call self = {0};
+    (void)module;
+    if (!PyArg_ParseTuple(arguments, "O!OOOOOiiipp", &PyTuple_Type, &buffers, &places, &arrays[0], &arrays[1],
+                          &arrays[2], &arrays[3], &target.width, &target.height, &target.fill, &target.reduce,
+                          &target.fast))
+        return NULL;
+    self.source_count = PyTuple_Size(buffers);
+    PyObject *answer = NULL;
+    if (count_samples(&self, places, arrays[1], sizeof(penstock_stretch)) && hold_arrays(&self, arrays, &target) &&
+        find_images(&self, buffers)) {
+        size_t failed;
+        Py_BEGIN_ALLOW_THREADS
+        failed = penstock_decode_range(self.images, self.views.buf, self.flips.buf, (size_t)self.count, &target,
+                                       self.out.buf, self.failures);
+        Py_END_ALLOW_THREADS
+        answer = failures(&self, failed);
+    }
+    release(&self);
+    return answer;
+}
+
 PyDoc_STRVAR(pixels_range_text,
              "pixels_range(buffers, places, views, flips, out, table, width, height, fill)\n"
              "Make samples from raw pixels; returns (position, 0, reason) of those that failed.");
 
 /* How many samples there are follows from the flips: one byte each. */
-static int count_samples(call *self, PyObject *places, PyObject *flips)
+static int count_samples(call *self, PyObject *places, PyObject *flips, size_t place_bytes)
 {
     self->count = PyObject_Size(flips);
     if (self->count < 0)
         return 0;
-    if ((size_t)self->count > PY_SSIZE_T_MAX / sizeof(penstock_place)) {
+    if ((size_t)self->count > PY_SSIZE_T_MAX / place_bytes) {
         PyErr_SetString(PyExc_ValueError, "the range is too long");
         return 0;
     }
-    return hold_array(places, &self->places, 0, (size_t)self->count, sizeof(penstock_place), "places");
+    return hold_array(places, &self->places, 0, (size_t)self->count, place_bytes, "places");
 }
 
 static PyObject *pixels_range(PyObject *module, PyObject *arguments)
@@ -207,7 +265,7 @@ static PyObject *pixels_range(PyObject *module, PyObject *arguments)
         return NULL;
     self.source_count = PyTuple_Size(buffers);
     PyObject *answer = NULL;
-    if (count_samples(&self, places, arrays[1]) && hold_arrays(&self, arrays, &target) &&
+    if (count_samples(&self, places, arrays[1], sizeof(penstock_place)) && hold_arrays(&self, arrays, &target) &&
         hold_named_sources(&self, buffers)) {
         size_t failed;
         Py_BEGIN_ALLOW_THREADS
@@ -222,6 +280,7 @@ static PyObject *pixels_range(PyObject *module, PyObject *arguments)
 
 static PyMethodDef methods[] = {
     {"decode_range", decode_range, METH_VARARGS, decode_range_text},
+    {"decode_places", decode_places, METH_VARARGS, decode_places_text},
     {"pixels_range", pixels_range, METH_VARARGS, pixels_range_text},
     {"look_at_files", penstock_look_at_files_call, METH_VARARGS, PENSTOCK_LOOK_AT_FILES_TEXT},
     {"read_files", penstock_read_files_call, METH_VARARGS, PENSTOCK_READ_FILES_TEXT},
