@@ -39,7 +39,7 @@ def main() -> None:
     native = kernel._extension()
     if native is None:
         raise SystemExit("the kernel is not built: there is nothing that releases the GIL.")
-    timed = {name: Timed(getattr(native, name)) for name in ("decode_range", "pixels_range")}
+    timed = {name: Timed(getattr(native, name)) for name in ("decode_range", "decode_places", "pixels_range")}
     watched = SimpleNamespace(**{name: getattr(native, name) for name in dir(native)})
     watched.__dict__.update(timed)
     kernel._extension = lambda: watched  # type: ignore[assignment]
