@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import pickle
+from contextlib import closing
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,8 @@ import pytest
 
 import penstock as ps
 from made_sources import pixels
-from penstock.flow.streams.sequences import KEPT_ITEMS, SequenceSamples, named_item
+from penstock.flow.streams.items import named_item
+from penstock.flow.streams.sequences import KEPT_ITEMS, SequenceSamples
 
 
 class Batches:
@@ -160,11 +162,92 @@ def test_a_bad_item_is_named_or_replaced() -> None:
                 raise OSError("gone")
             return super().__getitem__(number)
 
-    with pytest.raises(ps.HopError, match="sample 3: read failed: gone"):
+    with pytest.raises(ps.HopError, match="item 3 of Failing: read failed: OSError: gone"):
         list(ps.Flow(ps.from_sequence(Failing())))
     flow = ps.Flow(ps.from_sequence(Failing()), on_bad_sample="substitute")
     assert len(list(flow)) == 6
     assert [bad.index for bad in flow.bad_samples] == [3]
+
+
+def at_two(bad: Any) -> Batches:
+    """A sequence whose item 2 is `bad`."""
+
+    class Odd(Batches):
+        def __getitem__(self, number: int) -> Any:
+            return bad if number == 2 else super().__getitem__(number)
+
+    return Odd()
+
+
+@pytest.mark.parametrize(
+    ("bad", "words"),
+    [
+        ((np.zeros((4, 2)), np.zeros(3)), "its parts have different numbers of samples: x 4, y 3"),
+        ((np.zeros((2, 2)), [np.zeros(2), np.zeros(5)]), "x 2, y_0 2, y_1 5. A list stands for several inputs"),
+        ({"x": np.zeros((2, 2)), "y": [[1, 2], [3]]}, "the rows of y have different sizes"),
+        ((np.zeros((0, 2)), np.zeros(0)), "there are no samples in it"),
+        (None, "there is no array in it"),
+        ("text", "there is no array in it"),
+        ({}, "there is no array in it"),
+    ],
+)
+@pytest.mark.parametrize("workers", [0, 2])
+def test_a_ragged_or_empty_item_is_named_after_those_before_it(bad: Any, words: str, workers: int) -> None:
+    delivered = []
+    with pytest.raises(ps.HopError, match=f"item 2: decode failed: .*{words}"):
+        for batch in ps.Flow(ps.from_sequence(at_two(bad)), workers=workers):
+            delivered.append(batch["index"])
+    assert delivered == [0, 1]
+    flow = ps.Flow(ps.from_sequence(at_two(bad)), workers=workers, on_bad_sample="substitute")
+    assert len(list(flow)) == 6
+    assert [one.index for one in flow.bad_samples] == [2]
+
+
+def test_one_number_for_a_whole_batch_is_no_ragged_item() -> None:
+    item = {"x": np.zeros((2, 3)), "temperature": 0.5}
+    assert float(list(ps.Flow(ps.from_sequence(at_two(item))))[2]["temperature"]) == 0.5
+
+
+class Changing(Batches):
+    """Another length from item 1 on, or from the second epoch on."""
+
+    def __init__(self, later: int, *, at_end: bool) -> None:
+        super().__init__()
+        self.later, self.at_end = later, at_end
+
+    def __getitem__(self, number: int) -> Any:
+        if number == 1 and not self.at_end:
+            self.samples = self.later
+        return super().__getitem__(number)
+
+    def on_epoch_end(self) -> None:
+        if self.at_end:
+            self.samples = self.later
+
+
+@pytest.mark.parametrize("later", [9, 40])
+@pytest.mark.parametrize("unbatch", [False, True])
+def test_a_sequence_that_changes_its_length_is_said(later: int, unbatch: bool) -> None:
+    words = f"Changing had 6 items when this flow began, and has {-(-later // 4)} now.*make a new flow"
+
+    def flow_of(sequence: Changing) -> ps.Flow:
+        flow = ps.Flow(ps.from_sequence(sequence, unbatch=unbatch), workers=0)
+        flow = flow.batch(4) if unbatch else flow
+        assert len(flow) == 6
+        return flow
+
+    with pytest.raises(ps.RecipeError, match=words):
+        list(flow_of(Changing(later, at_end=False)))
+    flow = flow_of(Changing(later, at_end=True))
+    assert flat(flow) == list(range(22))
+    with pytest.raises(ps.RecipeError, match=words):
+        list(flow)
+
+
+def test_a_new_flow_has_the_new_length() -> None:
+    sequence = Changing(9, at_end=True)
+    list(ps.Flow(ps.from_sequence(sequence)))
+    assert flat(ps.Flow(ps.from_sequence(sequence))) == list(range(9))
 
 
 def test_explain_tells_that_items_are_batches() -> None:
@@ -219,8 +302,11 @@ def test_parts_of_different_lengths_are_said() -> None:
         def __getitem__(self, number: int) -> Any:
             return np.zeros((4, 2)), np.zeros(3)
 
-    with pytest.raises(ps.RecipeError, match="item 0 have different numbers of samples: x 4, y 3"):
+    words = "item 0: decode failed: its parts have different numbers of samples: x 4, y 3"
+    with pytest.raises(ps.HopError, match=words):
         len(ps.Flow(ps.from_sequence(Crooked(), unbatch=True)).batch(4))
+    with pytest.raises(ps.HopError, match=words):
+        list(ps.Flow(ps.from_sequence(Crooked())))
 
 
 def test_items_are_read_once_for_samples_that_follow_one_another() -> None:
@@ -344,7 +430,90 @@ def test_on_epoch_end_is_called_once_for_a_sequence_that_is_mixed_with_itself() 
     assert sequence.ends == 1
 
 
+# Items that are samples
+
+
+class Pictures:
+    """What torch calls a map-style Dataset: an item is one sample."""
+
+    def __init__(self, count: int = 11) -> None:
+        self.count = count
+
+    def __len__(self) -> int:
+        return self.count
+
+    def __getitem__(self, number: int) -> Any:
+        if number >= self.count:
+            raise IndexError(number)
+        return pixels(number, 12, 10), number
+
+
+@pytest.mark.parametrize("executor", ["thread", "process"])
+def test_a_dataset_of_samples_is_a_source_as_any_other(executor: Any) -> None:
+    source = ps.from_sequence(Pictures(), items="samples", names=("image", "label"))
+    with closing(ps.Flow(source, seed=2, workers=2, executor=executor)) as flow:
+        batches = list(flow.shuffle().map(ps.augment.CenterCrop(8)).batch(4))
+    labels_seen = np.concatenate([batch["label"] for batch in batches])
+    assert sorted(labels_seen.tolist()) == list(range(11))
+    assert labels_seen.tolist() != list(range(11))
+    images = np.concatenate([batch["image"] for batch in batches])
+    expected = ps.augment.apply(ps.augment.CenterCrop(8), {"image": pixels(int(labels_seen[3]), 12, 10)})
+    np.testing.assert_array_equal(images[3], expected["image"])
+
+
+def test_samples_of_a_dataset_keep_texts_and_numbers_and_take_pictures_of_pillow() -> None:
+    from PIL import Image
+
+    items = [{"image": Image.fromarray(pixels(number, 6, 5)), "name": f"n{number}", "y": 1.5} for number in range(3)]
+    (batch,) = ps.Flow(ps.from_sequence(items, items="samples")).batch(3)
+    assert list(batch["name"]) == ["n0", "n1", "n2"]
+    assert batch["y"].tolist() == [1.5] * 3
+    np.testing.assert_array_equal(batch["image"][2], pixels(2, 6, 5))
+
+
+def test_a_state_of_a_dataset_goes_on_with_exactly_the_next() -> None:
+    def flow_of() -> ps.Flow:
+        return ps.Flow(ps.from_sequence(Pictures(), items="samples"), seed=4).shuffle().batch(3)
+
+    flow = flow_of()
+    batches = iter(flow)
+    next(batches)
+    state = json.loads(json.dumps(flow.state()))
+    rest = [batch["y"].tolist() for batch in batches]
+    again = flow_of()
+    again.restore(state)
+    assert [batch["y"].tolist() for batch in again] == rest
+
+
+def test_a_dataset_that_lies_about_its_length_is_named_with_the_sample() -> None:
+    class Short(Pictures):
+        def __getitem__(self, number: int) -> Any:
+            if number >= 5:
+                raise IndexError("list index out of range")
+            return super().__getitem__(number)
+
+    with pytest.raises(ps.HopError, match="item 5 of Short: read failed: IndexError: list index out of range"):
+        list(ps.Flow(ps.from_sequence(Short(), items="samples")).batch(2))
+    with pytest.raises(ps.HopError, match="sample 0: decode failed: there is nothing in it"):
+        list(ps.Flow(ps.from_sequence([{}], items="samples")).batch(2))
+
+
 # What is refused
+
+
+def words_for(wrong: Any) -> str:
+    with pytest.raises(ps.RecipeError, match=r"Flow takes a Source") as raised:
+        ps.Flow(wrong)
+    return str(raised.value)
+
+
+def test_a_flow_says_how_to_hand_it_what_is_no_source() -> None:
+    assert "from_sequence(it)" in words_for(Batches()) and 'items="samples"' in words_for(Pictures())
+    assert "from_generator(function)" in words_for(lambda: iter([]))
+    assert "every epoch begins anew" in words_for(iter([]))
+    assert "from_generator(lambda: iterable)" in words_for({1, 2}.union())
+    assert "penstock.open(path)" in words_for("pets.pack")
+    assert "penstock.open" in words_for(3)
 
 
 @pytest.mark.parametrize("wrong", [3, iter([]), lambda: None])
@@ -362,7 +531,9 @@ def test_a_sequence_without_a_length_is_refused() -> None:
         len(ps.Flow(ps.from_sequence(Endless())))
 
 
-@pytest.mark.parametrize("options", [{"unbatch": "often"}, {"names": "xy"}])
+@pytest.mark.parametrize(
+    "options", [{"unbatch": "often"}, {"names": "xy"}, {"items": "rows"}, {"items": "samples", "unbatch": True}]
+)
 def test_wrong_options_are_refused(options: Any) -> None:
     with pytest.raises(ps.RecipeError):
         ps.from_sequence(Batches(), **options)

@@ -1,10 +1,11 @@
 from __future__ import annotations
 
 import gc
+import os
 import threading
 import zlib
 from collections.abc import Iterator
-from itertools import islice
+from itertools import count, islice
 from typing import Any
 
 import numpy as np
@@ -432,6 +433,94 @@ def test_an_endless_stream_has_one_epoch() -> None:
         flow.epoch(1)
 
 
+@pytest.mark.parametrize("executor", ["process", "subprocess"])
+def test_a_generator_under_processes_runs_in_one_place_and_says_so(executor: Any) -> None:
+    places = []
+
+    def samples() -> Iterator[dict[str, Any]]:
+        for number in range(23):
+            places.append((os.getpid(), threading.get_ident()))
+            yield {"value": number}
+
+    flow = ps.Flow(ps.from_generator(samples), workers=3, executor=executor).map(dict).batch(4)
+    batches = list(flow)
+    assert [value for batch in batches for value in batch["value"]] == list(range(23))
+    assert len(set(places)) == 1 and places[0][0] == os.getpid()
+    assert f"thread, although {executor} was asked for" in flow.explain()
+    assert "although" not in ps.Flow(ps.from_generator(samples)).batch(4).explain()
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+def test_an_infinite_generator_is_cut_by_take_and_begins_anew_in_each_epoch(workers: int) -> None:
+    closed = []
+
+    def endless(epoch: int) -> Iterator[dict[str, Any]]:
+        try:
+            for number in count():
+                yield {"value": 1000 * epoch + number}
+        finally:
+            closed.append(epoch)
+
+    for flow in (
+        ps.Flow(ps.from_generator(endless), workers=workers).take(10).batch(4),
+        ps.Flow(ps.from_generator(endless), workers=workers).batch(4).take(3),
+    ):
+        epochs = [[value for batch in flow for value in batch["value"]] for _ in range(2)]
+        assert [values[:10] for values in epochs] == [list(range(10)), list(range(1000, 1010))]
+        assert closed == [0, 1]
+        closed.clear()
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+def test_a_generator_that_ends_before_its_length_is_said_after_the_batches_before(workers: int) -> None:
+    flow = ps.Flow(ps.from_generator(counted(10), length=12), workers=workers).batch(4)
+    delivered = []
+    with pytest.raises(ps.HopError, match="it gave 10 samples, and length=12 was promised"):
+        for batch in flow:
+            delivered += batch["value"].tolist()
+    assert delivered == list(range(8))  # the last batch is not known to be one
+    assert len(list(ps.Flow(ps.from_generator(counted(10)), workers=workers).batch(4))) == 3
+
+
+def batches_of(count: int, size: int) -> Any:
+    """A generator as Keras has it: (x, y) of several samples at once."""
+
+    def batches() -> Iterator[Any]:
+        for start in range(0, count, size):
+            rows = range(start, min(start + size, count))
+            yield np.stack([pixels(row, 6, 5) for row in rows]), np.array(rows)
+
+    return batches
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+def test_a_generator_of_batches_is_dealt_anew(workers: int) -> None:
+    stream = ps.from_generator(batches_of(22, 4), unbatch=True, names=("image", "label"), length=22)
+    batches = list(ps.Flow(stream, workers=workers).batch(5))
+    assert [batch["label"].tolist() for batch in batches] == [
+        list(range(start, min(start + 5, 22))) for start in range(0, 22, 5)
+    ]
+    np.testing.assert_array_equal(batches[1]["image"][2], pixels(7, 6, 5))
+    (batch,) = ps.Flow(ps.from_generator(batches_of(3, 2), unbatch=True)).batch(5)
+    assert set(batch) == {"x", "y", "index"}
+
+
+def test_a_sample_of_a_batch_does_not_keep_the_batch() -> None:
+    stream = ps.from_generator(batches_of(8, 4), unbatch=True)
+    assert all(sample["x"].base is None for sample in stream.open(0, 0))
+
+
+def test_a_ragged_batch_of_a_generator_is_named() -> None:
+    def crooked() -> Iterator[Any]:
+        yield np.zeros((2, 3)), np.zeros(2)
+        yield np.zeros((2, 3)), np.zeros(1)
+
+    with pytest.raises(
+        ps.HopError, match="item 1: decode failed: its parts have different numbers of samples: x 2, y 1"
+    ):
+        list(ps.Flow(ps.from_generator(crooked, unbatch=True)).batch(2))
+
+
 # What a stream cannot do
 
 
@@ -448,8 +537,6 @@ def test_what_a_stream_cannot_do_is_said_when_it_is_asked_for() -> None:
         lambda: ps.mix([flow, flow]),
         lambda: flow.batch(4)[0],
         lambda: flow.batch(4).state(),
-        lambda: ps.Flow(ps.from_generator(counted()), executor="process"),
-        lambda: ps.Flow(ps.from_generator(counted()), executor="subprocess"),
         lambda: ps.Flow(ps.from_generator(counted()), on_bad_sample="substitute"),
     ):
         with pytest.raises(ps.RecipeError):

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
 
 from penstock.errors import RecipeError
 from penstock.flow.steps import (
@@ -47,3 +49,29 @@ def _check_on_endless(step: Step) -> None:
         return
     if isinstance(step, ORDER_STEPS):
         raise RecipeError(f"{step.name} needs an end, and repeat() has none: move it before repeat().")
+
+
+def not_a_source(given: Any) -> RecipeError:
+    """What to write for something that a flow cannot be made of as it is."""
+    return RecipeError(
+        f"Flow takes a Source (schema, len, read, decode), not {type(given).__name__}. {_instead(given)}"
+    )
+
+
+def _instead(given: Any) -> str:
+    if isinstance(given, str | os.PathLike):
+        return "Open it first: Flow(penstock.open(path))."
+    if isinstance(given, Iterator):
+        return (
+            "Give the function that makes it, because every epoch begins anew: Flow(penstock.from_generator(function))."
+        )
+    if hasattr(given, "__getitem__") and hasattr(given, "__len__"):
+        return (
+            "If its items are batches, as Keras has them, write Flow(penstock.from_sequence(it)); if they are samples, "
+            'as torch has them, Flow(penstock.from_sequence(it, items="samples")).'
+        )
+    if callable(given):
+        return "For a function that gives samples write Flow(penstock.from_generator(function))."
+    if isinstance(given, Iterable):
+        return "For an iterable write Flow(penstock.from_generator(lambda: iterable))."
+    return "Use penstock.open for a pack or files, penstock.from_generator for an iterable."

@@ -93,7 +93,7 @@ def _batches_after(step: Step, count: int | None) -> str:
 
 def _as_run(plan: Plan, options: FlowOptions, running: Running) -> list[tuple[str, str]]:
     if plan.stream is not None:
-        return stream_rows(plan.stream, plan, running.tuner)
+        return stream_rows(plan.stream, plan, running.tuner, options.executor)
     program = running.program
     rows = [("order", words) for words in _order(plan, running)]
     made = [words for leaf in program.leaves for words in _made(leaf)]

@@ -1,7 +1,8 @@
 """Keras-style sequences as sources: `__len__`, `__getitem__(i)` and perhaps `on_epoch_end`; an item is a batch.
 
-    items            the batches of the flow are the items, whole, in the flow's order
-    unbatch=True     the samples inside the items, dealt anew by the flow
+    items are batches     the batches of the flow are the items, whole, in the flow's order
+    unbatch=True          the samples inside the items, dealt anew by the flow
+    items are samples     as in a Dataset of torch: the flow deals them like those of any source
 
 Items are asked for by number, so order, shuffle, ranks, resume and all executors work as with any source. A sequence
 that changes itself in `on_epoch_end` changes what a number stands for: then only the present epoch can be resumed.
@@ -14,36 +15,36 @@ from collections import OrderedDict
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
-from penstock.errors import RecipeError
+from penstock.errors import HopError, RecipeError, one_of
 from penstock.flow.building import check_next
 from penstock.flow.steps import Batch, Cache, Map, Prefetch, Repeat, Shard, Shuffle, Skip, Step, Take
+from penstock.flow.streams.items import Item, check_item, item_size, named_item, named_parts, row_of
 from penstock.flow.streams.streams import guessed_schema
 from penstock.samples import Raw, Sample, Schema
 
 if TYPE_CHECKING:
     from penstock.flow.plans import Plan
 
-NAMES = ("x", "y", "weight")
 KEPT_ITEMS = 4  # of each thread, for samples that follow one another
 Unbatch = bool | Literal["measured"]
-Item = dict[str, NDArray[Any]]
+Items = Literal["batches", "samples"]
 
 
 def from_sequence(
-    sequence: Any, *, unbatch: Unbatch = False, names: Sequence[str] | None = None
-) -> SequenceItems | SequenceSamples:
+    sequence: Any, *, items: Items = "batches", unbatch: Unbatch = False, names: Sequence[str] | None = None
+) -> SequenceItems | SequenceSamples | DatasetSamples:
     """A source for `Flow` from an object with `len` and `[i]` whose items are batches, as Keras has them.
 
     The flow's batches are the items, so it needs no `.batch()`; `.map(function, batched=True)` works on them, and
     `index` is the number of the item. With `unbatch=True` the flow sees the samples inside and deals them anew; items
     must then have one size but for the last, unless `unbatch="measured"` reads each of them once to see. Items that
     are dicts keep their names; tuples are named `names`, by default x, y, weight. `on_epoch_end` is called when an
-    epoch was delivered.
+    epoch was delivered. With `items="samples"` an item is one sample, as in a map-style Dataset of torch.
     """
     if not hasattr(sequence, "__getitem__") or not hasattr(sequence, "__len__"):
         raise RecipeError(
@@ -55,47 +56,57 @@ def from_sequence(
     if isinstance(names, str):
         raise RecipeError(f'names={names!r} must be several names, such as ("x", "y").')
     named = None if names is None else tuple(names)
+    if one_of("items", items, get_args(Items)) == "samples":
+        if unbatch:
+            raise RecipeError('items="samples" are samples already: leave unbatch out.')
+        return DatasetSamples(sequence, named)
     return SequenceSamples(sequence, named, unbatch == "measured") if unbatch else SequenceItems(sequence, named)
+
+
+class _Counted:
+    """An object with `len` and `[i]` of the user, held to the length that it had when it was first asked."""
+
+    def __init__(self, sequence: Any) -> None:
+        self.sequence = sequence
+        self._count: int | None = None
+
+    def __len__(self) -> int:
+        if self._count is None:
+            self._count = _length(self.sequence)
+        return self._count
+
+    def __getitem__(self, number: int) -> Any:
+        """An item; what it raises is told with its number, and a length that changed is an error."""
+        count = _length(self.sequence)
+        if count != len(self):
+            raise RecipeError(
+                f"{type(self.sequence).__name__} had {len(self):,} items when this flow began, and has {count:,} now. "
+                "The order of an epoch rests on their number: make a new flow when it changes."
+            )
+        try:
+            return self.sequence[number]
+        except Exception as error:
+            where = f"item {number} of {type(self.sequence).__name__}"
+            raise HopError("read", where, f"{type(error).__name__}: {str(error) or 'without a message'}") from error
+
+    def on_epoch_end(self) -> None:
+        on_epoch_end = getattr(self.sequence, "on_epoch_end", None)
+        if on_epoch_end is not None:
+            on_epoch_end()
+
+
+def _because(error: Exception) -> str:
+    return f" ({error})" if str(error) else ""
 
 
 def _length(sequence: Any) -> int:
     try:
         return len(sequence)
-    except (TypeError, NotImplementedError) as error:
+    except (TypeError, ValueError, NotImplementedError) as error:
         raise RecipeError(
-            f"{type(sequence).__name__} has no length, so its items have no order to shuffle or to resume in. "
-            "Use penstock.from_generator(lambda: …) for it."
+            f"{type(sequence).__name__} has no length{_because(error)}, so its items have no order to shuffle or to "
+            "resume in. Use penstock.from_generator(lambda: …) for it."
         ) from error
-
-
-def named_item(item: Any, names: tuple[str, ...] | None, number: int) -> Item:
-    """An item of a sequence as a dict of arrays."""
-    if isinstance(item, dict):
-        if names is not None:
-            raise RecipeError(f"item {number} is a dict and has names of its own ({', '.join(item)}): leave names out.")
-        return {str(name): np.asarray(value) for name, value in item.items()}
-    names = NAMES if names is None else names
-    parts = item if isinstance(item, (tuple, list)) else (item,)
-    if len(parts) > len(names):
-        raise RecipeError(f"item {number} has {len(parts)} parts, and there are names for {len(names)}: {names}.")
-    found: Item = {}
-    for name, part in zip(names, parts, strict=False):
-        for inner, value in _parts(name, part):
-            if inner in found:
-                raise RecipeError(f"item {number} has two parts called {inner!r}; say names=(…) or rename one.")
-            found[inner] = np.asarray(value)
-    return found
-
-
-def _parts(name: str, part: Any) -> Iterable[tuple[str, Any]]:
-    """One part of an item: an array, several (a model with several inputs), named ones, or none."""
-    if part is None:
-        return []
-    if isinstance(part, dict):
-        return part.items()
-    if isinstance(part, (tuple, list)):
-        return [(f"{name}_{number}", value) for number, value in enumerate(part)]
-    return [(name, part)]
 
 
 class SequenceItems:
@@ -105,26 +116,59 @@ class SequenceItems:
     schema = Schema(())
 
     def __init__(self, sequence: Any, names: tuple[str, ...] | None) -> None:
-        self.sequence, self._names = sequence, names
+        self.sequence, self._names = _Counted(sequence), names
 
     def __len__(self) -> int:
-        return _length(self.sequence)
+        return len(self.sequence)
 
     def read(self, index: int) -> Raw:
         return Raw(index, self.sequence[index])
 
     def decode(self, raw: Raw) -> Sample:
-        return {"item": named_item(raw.data, self._names, raw.index)}
+        return {"item": check_item(named_item(raw.data, self._names, raw.index), raw.index)}
 
     def on_epoch_end(self) -> None:
-        _tell(self.sequence)
+        self.sequence.on_epoch_end()
+
+
+class DatasetSamples:
+    """An object whose items are samples, as a map-style Dataset of torch has them."""
+
+    def __init__(self, sequence: Any, names: tuple[str, ...] | None) -> None:
+        self.sequence, self._names = _Counted(sequence), names
+
+    @cached_property
+    def schema(self) -> Schema:
+        """The fields that augmentations know, by what they look like in the first sample."""
+        return guessed_schema(self.decode(self.read(0))) if len(self) else Schema(())
+
+    def __len__(self) -> int:
+        return len(self.sequence)
+
+    def read(self, index: int) -> Raw:
+        return Raw(index, self.sequence[index])
+
+    def decode(self, raw: Raw) -> Sample:
+        parts = named_parts(raw.data, self._names, f"sample {raw.index}")
+        if not parts:
+            remedy = "A sample is an array, a tuple or a dict."
+            raise HopError("decode", f"sample {raw.index}", "there is nothing in it", remedy)
+        return {name: _plain(value) for name, value in parts.items()}
+
+    def on_epoch_end(self) -> None:
+        self.sequence.on_epoch_end()
+
+
+def _plain(value: Any) -> Any:
+    """Images of Pillow and tensors as arrays; numbers and texts as they are."""
+    return value if isinstance(value, (str, bytes, int, float)) else np.asarray(value)
 
 
 class SequenceSamples:
     """The samples inside the items of a sequence."""
 
     def __init__(self, sequence: Any, names: tuple[str, ...] | None, measures: bool) -> None:
-        self.sequence, self._names, self._measures = sequence, names, measures
+        self.sequence, self._names, self._measures = _Counted(sequence), names, measures
         self._generation = 0
         self._kept = threading.local()
 
@@ -146,7 +190,7 @@ class SequenceSamples:
         return sizes
 
     def _sizes(self) -> NDArray[np.int64]:
-        count = _length(self.sequence)
+        count = len(self.sequence)
         if count < 3 or self._measures:
             return self._measured(range(count))
         first, second, last = self._measured([0, 1, count - 1])
@@ -157,7 +201,7 @@ class SequenceSamples:
         return sizes
 
     def _measured(self, numbers: Iterable[int]) -> NDArray[np.int64]:
-        return np.array([_size(self._named(number), number) for number in numbers], np.int64)
+        return np.array([item_size(self._named(number), number) for number in numbers], np.int64)
 
     def _named(self, number: int) -> Item:
         return named_item(self.sequence[number], self._names, number)
@@ -188,7 +232,7 @@ class SequenceSamples:
         return kept[key]
 
     def _check_size(self, item: Item, number: int) -> None:
-        size, expected = _size(item, number), int(self.starts[number + 1] - self.starts[number])
+        size, expected = item_size(item, number), int(self.starts[number + 1] - self.starts[number])
         if size != expected:
             raise RecipeError(
                 f"item {number} has {size} samples, and {expected} were expected from the items at the ends. "
@@ -197,39 +241,20 @@ class SequenceSamples:
 
     def decode(self, raw: Raw) -> Sample:
         item, place = raw.data
-        return {name: _own(values[place]) for name, values in item.items()}
+        return row_of(item, place)
 
     def on_epoch_end(self) -> None:
-        _tell(self.sequence)
+        self.sequence.on_epoch_end()
         self._generation += 1  # an item may be another one now
-
-
-def _own(value: Any) -> Any:
-    """A value that shares nothing with the item, which is kept."""
-    return value.copy() if isinstance(value, np.ndarray) else value
-
-
-def _size(item: Item, number: int) -> int:
-    sizes = {name: len(values) if values.ndim else None for name, values in item.items()}
-    if len(set(sizes.values())) != 1 or None in sizes.values():
-        found = ", ".join(f"{name} {size}" for name, size in sizes.items())
-        raise RecipeError(f"the parts of item {number} have different numbers of samples: {found or 'there are none'}.")
-    return int(next(iter(item.values())).shape[0])
-
-
-def _tell(sequence: Any) -> None:
-    on_epoch_end = getattr(sequence, "on_epoch_end", None)
-    if on_epoch_end is not None:
-        on_epoch_end()
 
 
 def tell_epoch_end(sources: Iterable[Any]) -> None:
     """An epoch was delivered: sequences below these sources are told, each once."""
-    found: dict[int, SequenceItems | SequenceSamples] = {}
+    found: dict[int, SequenceItems | SequenceSamples | DatasetSamples] = {}
     for source in sources:
         while source is not None:
-            if isinstance(source, (SequenceItems, SequenceSamples)):
-                found[id(source.sequence)] = source
+            if isinstance(source, (SequenceItems, SequenceSamples, DatasetSamples)):
+                found[id(source.sequence.sequence)] = source
             source = getattr(source, "source", None)
     for one in found.values():
         one.on_epoch_end()

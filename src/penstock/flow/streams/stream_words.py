@@ -23,7 +23,7 @@ def stream_words(stream: Stream) -> str:
     return f"stream of {name}{length}" if stream.parts == 1 else f"{stream.parts} streams of {name}{length}"
 
 
-def stream_rows(stream: Stream, plan: Plan, tuner: Tuner) -> list[tuple[str, str]]:
+def stream_rows(stream: Stream, plan: Plan, tuner: Tuner, executor: str) -> list[tuple[str, str]]:
     """The plan as run, as names and words."""
     settings = tuner.settings
     how = f"{counted(settings.workers, 'thread')} — {tuner.reasons['workers']}"
@@ -31,7 +31,16 @@ def stream_rows(stream: Stream, plan: Plan, tuner: Tuner) -> list[tuple[str, str
     if any(isinstance(step, Filter) for step in plan.steps):
         rows.append(("make", "what stands before a filter is made by the thread that reads, all the rest by workers"))
     rows.append(("workers", how if settings.workers else "none: everything is made in the calling thread (workers=0)"))
+    if executor in ("subprocess", "process"):
+        rows.append(("executor", _in_one_place(executor)))
     return rows + [("note", words) for words in promises(stream)]
+
+
+def _in_one_place(executor: str) -> str:
+    return (
+        f"thread, although {executor} was asked for: a generator that is copied into other processes gives its samples "
+        "several times, so it runs here, in one thread, and its samples are made by threads"
+    )
 
 
 def _order(stream: Stream, plan: Plan) -> list[str]:

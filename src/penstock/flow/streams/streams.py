@@ -16,6 +16,7 @@ from penstock.augment.applying import guessed_kinds
 from penstock.errors import HopError, RecipeError
 from penstock.flow.fingerprints import described_function, digest
 from penstock.flow.making.chains import function_name
+from penstock.flow.streams.items import item_size, named_item, row_of
 from penstock.samples import Field, Sample, Schema
 
 Generate = Callable[..., Iterable[Any]]
@@ -47,13 +48,16 @@ def from_generator(
     *,
     names: Sequence[str] | None = None,
     length: int | None = None,
+    unbatch: bool = False,
 ) -> GeneratorStream:
     """A stream for `Flow` from a function that gives an iterable of samples, or from several that are read in turn.
 
-    A function is called once for each pass; one that has a parameter gets the number of the epoch. A sample is a
-    dict, a tuple with `names`, or an array (then it is called "image"). `length` is the number of samples of one pass,
-    where it is known. What a stream cannot do (where, sample, clips, exact resume) is said when it is asked for;
-    `penstock.pack` turns a source with random access into one that can.
+    A function is called once for each pass; one that has a parameter gets the number of the epoch. It runs in one
+    place, whatever the workers are, so that no sample comes twice. A sample is a dict, a tuple with `names`, or an
+    array (then it is called "image"). With `unbatch` the function gives batches, as Keras has them, (x, y) or dicts,
+    and the flow deals the samples inside anew. `length` is the number of samples of one pass, where it is known. What
+    a stream cannot do (where, sample, clips, exact resume) is said when it is asked for; `penstock.pack` turns a source
+    with random access into one that can.
     """
     several = tuple(functions) if isinstance(functions, Sequence) else (functions,)
     if not several:
@@ -62,7 +66,9 @@ def from_generator(
         _check_function(function)
     if length is not None and (isinstance(length, bool) or not isinstance(length, int) or length < 0):
         raise RecipeError(f"from_generator(length={length!r}) must be a whole number from 0.")
-    return GeneratorStream(several, schema, None if names is None else tuple(names), length)
+    if isinstance(names, str):
+        raise RecipeError(f'names={names!r} must be several names, such as ("image", "label").')
+    return GeneratorStream(several, schema, None if names is None else tuple(names), length, unbatch)
 
 
 def _check_function(function: Any) -> None:
@@ -82,9 +88,15 @@ class GeneratorStream:
     """Functions of the user as a stream."""
 
     def __init__(
-        self, functions: tuple[Generate, ...], schema: Schema | None, names: tuple[str, ...] | None, length: int | None
+        self,
+        functions: tuple[Generate, ...],
+        schema: Schema | None,
+        names: tuple[str, ...] | None,
+        length: int | None,
+        unbatch: bool,
     ) -> None:
         self.functions, self.schema, self.names, self.length = functions, schema, names, length
+        self._unbatches = unbatch
 
     @property
     def parts(self) -> int:
@@ -99,16 +111,26 @@ class GeneratorStream:
         try:
             values = iter(function(epoch) if _takes_epoch(function) else function())
             for value in values:
-                yield self._sample(value, f"{where} sample {number}")
+                yield from self._samples(value, where, number)
                 number += 1
         except (HopError, RecipeError):
             raise
         except Exception as error:
-            raise HopError("read", f"{where} sample {number}", f"{type(error).__name__}: {error}") from error
+            what = "batch" if self._unbatches else "sample"
+            raise HopError("read", f"{where} {what} {number}", f"{type(error).__name__}: {error}") from error
         finally:
             close = getattr(values, "close", None)
             if close is not None:
                 close()
+
+    def _samples(self, value: Any, where: str, number: int) -> Iterator[Sample]:
+        """The samples of what a function gave: itself, or the rows of a batch."""
+        if not self._unbatches:
+            yield self._sample(value, f"{where} sample {number}")
+            return
+        item = named_item(value, self.names, number)
+        for row in range(item_size(item, number)):
+            yield row_of(item, row)
 
     def _sample(self, value: Any, where: str) -> Sample:
         if isinstance(value, dict):
@@ -128,7 +150,15 @@ class GeneratorStream:
         return dict(zip(self.names, value, strict=True))
 
     def fingerprint(self) -> str:
-        return digest([[described_function(one) for one in self.functions], self.names, self.length, repr(self.schema)])
+        return digest(
+            [
+                [described_function(one) for one in self.functions],
+                self.names,
+                self.length,
+                repr(self.schema),
+                self._unbatches,
+            ]
+        )
 
 
 def _takes_epoch(function: Generate) -> bool:
