@@ -1,0 +1,1 @@
+"""Using what was learned: models from Runs and checkpoints, evaluation, prediction that streams."""

@@ -1,0 +1,1 @@
+"""Recipes: short YAML files that become the same frozen options that Python users pass."""

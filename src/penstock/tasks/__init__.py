@@ -1,0 +1,1 @@
+"""What is learned: a task makes flows, networks, losses and scores from a few settings."""

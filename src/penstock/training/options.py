@@ -1,0 +1,151 @@
+"""What a user may choose for a training, checked once, at the door. No torch is needed to read or write these.
+
+A recipe has one section for each class here, and two more for the task: `task` and `model`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal, get_args
+
+from penstock.errors import RecipeError, one_of
+
+AUTO = "auto"
+Optimizer = Literal["sgd", "adam", "adamw"]
+Schedule = Literal["constant", "cosine", "step", "plateau"]
+Precision = Literal["auto", "32", "16", "bf16"]
+
+
+@dataclass(frozen=True)
+class DataOptions:
+    """Where samples come from.
+
+    path          a pack, a class folder, a table of annotations, TFRecords, HDF5: whatever `ps.open` recognises
+    train, val    the names of the splits; val: none trains without looking at anything else
+    split         for data without splits: as in packing, train=0.8,val=0.2 by group
+    split_seed    decides which group goes where
+    options       options of the source, such as images or labels
+    """
+
+    path: str | tuple[str, ...] = ""
+    train: str = "train"
+    val: str | None = "val"
+    split: str = AUTO
+    split_seed: int = 0
+    options: dict[str, Any] | None = None
+
+
+@dataclass(frozen=True)
+class TrainOptions:
+    """How to train.
+
+    epochs               passes over the training split
+    batch_size           samples in a step over all devices; auto: as many as fit and are worth it
+    optimizer            sgd, adam or adamw
+    learning_rate        auto: by optimizer and batch size, and said
+    momentum             of sgd
+    weight_decay         pulls weights to zero
+    schedule             constant, cosine, step (a tenth at 60 % and 85 % of the epochs) or plateau
+    warmup_epochs        the learning rate rises from zero for so long
+    freeze               stages of the network that are not trained: none, backbone, or the first n stages
+    accumulate           steps whose gradients are added up before the weights change
+    gradient_clip        largest norm of a gradient; none for no limit
+    precision            auto, 32, 16 or bf16
+    compile              hand the network to torch.compile
+    early_stopping       epochs without a better score after which training ends; none for never
+    checkpoints          on, or off for none
+    monitor              auto: the task's own score
+    save_top_k           best checkpoints that are kept, beside the last
+    seed                 decides first weights, order and augmentation
+    devices, nodes, strategy, accelerator    as in Lightning
+    preload              none, or device: keep a training set that fits in the memory of the device
+    fast_dev_run         one batch of everything, to see that it works
+    """
+
+    epochs: int = 10
+    batch_size: int | str = AUTO
+    optimizer: Optimizer = "adamw"
+    learning_rate: float | str = AUTO
+    momentum: float = 0.9
+    weight_decay: float = 1e-4
+    schedule: Schedule = "cosine"
+    warmup_epochs: float = 0.0
+    freeze: str | int | None = None
+    accumulate: int = 1
+    gradient_clip: float | None = None
+    precision: Precision = "auto"
+    compile: bool = False
+    early_stopping: int | None = None
+    checkpoints: bool = True
+    monitor: str = AUTO
+    save_top_k: int = 1
+    seed: int = 0
+    devices: int | str | tuple[int, ...] = AUTO
+    nodes: int = 1
+    strategy: str = AUTO
+    accelerator: str = AUTO
+    preload: str | None = None
+    fast_dev_run: bool = False
+
+    def __post_init__(self) -> None:
+        one_of("optimizer", self.optimizer, get_args(Optimizer))
+        one_of("schedule", self.schedule, get_args(Schedule))
+        one_of("precision", self.precision, get_args(Precision))
+        if self.preload is not None:
+            one_of("preload", self.preload, ("device",))
+        for name in ("epochs", "accumulate", "nodes"):
+            _at_least(name, getattr(self, name), 1)
+        for name in ("save_top_k", "seed"):
+            _at_least(name, getattr(self, name), 0)
+        if self.batch_size != AUTO:
+            _at_least("batch_size", self.batch_size, 1)
+        if self.learning_rate != AUTO:
+            _above("learning_rate", self.learning_rate)
+
+
+@dataclass(frozen=True)
+class FeedOptions:
+    """How samples are brought to the network; nothing here changes what is learned, but `on_bad_sample`.
+
+    workers         auto: tuned while running
+    executor        auto, thread, subprocess or process
+    memory          bytes that batches and caches may take, such as 4 GB; auto: half of what is free
+    cache           none, memory, or a folder
+    prefetch        batches made ahead; auto: tuned
+    on_bad_sample   raise, or substitute
+    max_bad         bad samples, as count or fraction, after which training stops
+    """
+
+    workers: int | str = AUTO
+    executor: str = AUTO
+    memory: int | str = AUTO
+    cache: str | None = None
+    prefetch: int | str = AUTO
+    on_bad_sample: str = "raise"
+    max_bad: int | float | None = None
+
+
+@dataclass(frozen=True)
+class RunOptions:
+    """The Run folder and what is shown.
+
+    folder      where the Run is written
+    resume      auto: go on where an unfinished Run of the same settings stopped; never: a folder in use is an error
+    progress    a progress bar
+    watch       print every few seconds whether data or compute is the limit
+    """
+
+    folder: str = ""
+    resume: Literal["auto", "never"] = "auto"
+    progress: bool = True
+    watch: bool = False
+
+
+def _at_least(name: str, value: Any, least: int) -> None:
+    if isinstance(value, bool) or not isinstance(value, int) or value < least:
+        raise RecipeError(f"{name}={value!r} must be a whole number from {least}.")
+
+
+def _above(name: str, value: Any) -> None:
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not value > 0:
+        raise RecipeError(f"{name}={value!r} must be a number above zero.")
