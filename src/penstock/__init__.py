@@ -11,10 +11,16 @@ AUTO = "auto"
 
 # Where each public name lives. Nothing is imported before it is used: `import penstock` stays instant.
 _HOMES = {
+    "Arrays": "penstock.sources.arrays.arrays",
     "Boxes": "penstock.sources.boxes.boxes",
     "DeepEthogram": "penstock.sources.deepethogram.deepethogram",
+    "HDF5": "penstock.sources.hdf5.hdf5",
+    "HuggingFace": "penstock.sources.arrow.hugging_face",
     "Images": "penstock.sources.images.images",
+    "MDS": "penstock.sources.mds.mds",
+    "Parquet": "penstock.sources.arrow.parquet",
     "Rasters": "penstock.sources.rasters.rasters",
+    "TFRecords": "penstock.sources.records.tfrecords",
     "Videos": "penstock.sources.videos.videos",
     "check": "penstock.sources.checking",
     "read_pascal_voc": "penstock.sources.boxes.voc",
@@ -70,13 +76,19 @@ if TYPE_CHECKING:
     from penstock.samples import Source as Source
     from penstock.samples import Subset as Subset
     from penstock.samples import concat as concat
+    from penstock.sources.arrays.arrays import Arrays as Arrays
+    from penstock.sources.arrow.hugging_face import HuggingFace as HuggingFace
+    from penstock.sources.arrow.parquet import Parquet as Parquet
     from penstock.sources.boxes.boxes import Boxes as Boxes
     from penstock.sources.boxes.voc import read_pascal_voc as read_pascal_voc
     from penstock.sources.checking import check as check
     from penstock.sources.deepethogram.deepethogram import DeepEthogram as DeepEthogram
+    from penstock.sources.hdf5.hdf5 import HDF5 as HDF5
     from penstock.sources.images.images import Images as Images
+    from penstock.sources.mds.mds import MDS as MDS
     from penstock.sources.rasters.cropping import split_raster as split_raster
     from penstock.sources.rasters.rasters import Rasters as Rasters
+    from penstock.sources.records.tfrecords import TFRecords as TFRecords
     from penstock.sources.videos.videos import Videos as Videos
 
 

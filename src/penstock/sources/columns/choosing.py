@@ -93,7 +93,7 @@ def choose(table: Table, options: ColumnOptions) -> Choice:
 def _check_given(table: Table, given: Mapping[str, str | None]) -> None:
     there = [*table.columns]
     for option, column in given.items():
-        if column is not None and column not in table.columns:
+        if column and column not in table.columns:
             known = f"there are {', '.join(there)}" if there else "there are none"
             raise DataError(
                 [
@@ -109,14 +109,14 @@ def _check_given(table: Table, given: Mapping[str, str | None]) -> None:
 
 def _roles(table: Table, given: Mapping[str, str]) -> dict[str, str]:
     """Field → column for the four that Penstock knows, and for what the user named."""
-    roles = dict(given)
-    if "image" not in roles:
+    roles = {name: column for name, column in given.items() if column}
+    if "image" not in given:
         image = _image_column(table, set(roles.values()))
         if image is not None:
             roles = {"image": image, **roles}
     for name, names in (("label", LABEL_NAMES), ("boxes", BOX_NAMES), ("box_label", BOX_LABEL_NAMES)):
         found = _named(table, names, set(roles.values()))
-        if name not in roles and found is not None and _can_be(name, table.columns[found].holds):
+        if name not in given and found is not None and _can_be(name, table.columns[found].holds):
             roles[name] = found
     if "box_label" in roles and "boxes" not in roles:
         del roles["box_label"]
@@ -132,7 +132,7 @@ def _can_be(role: str, holds: Holds) -> bool:
     if role == "label":
         return holds.what == "text" or (holds.what == "array" and len(holds.shape) < 2 and None not in holds.shape)
     if role == "boxes":
-        return holds.what == "array" and len(holds.shape) == 2 and holds.shape[1] == 4
+        return holds.what == "array" and len(holds.shape) == 2 and holds.shape[1] in (4, None)
     return holds.what == "array" and len(holds.shape) == 1
 
 
@@ -232,6 +232,8 @@ def _why_not(name: str, holds: Holds, options: ColumnOptions, fields: set[str]) 
     """Why a column that has no role is not taken; empty when it is."""
     if options.fields is not None:
         return "it is not among fields"
+    if options.given_columns.get(_field_name(name)) == "":
+        return "it was left out by the user"
     if holds.what == "other":
         return holds.note
     if holds.what == "bytes":

@@ -308,7 +308,7 @@ class ColumnSource:
         if boxed is not None and vector_classes(self._tables, boxed, names) != classes:
             raise RecipeError(
                 f"{label.column!r} and {boxed.column!r} have different classes, and a source has one list of them. "
-                "Pass classes that hold for both."
+                'Leave one out (label="" or boxes=""), or pass classes that hold for both.'
             )
         return {label.field.name: np.concatenate(numbers)}, classes
 

@@ -17,7 +17,7 @@ CHANNELS = ("auto", "rgb", "bgr")
 
 @dataclass(frozen=True)
 class ColumnOptions:
-    """Which column is which field. Whatever is not said is recognised by its name and by what it holds.
+    """Which column is which field. Whatever is not said is recognised by its name and by what it holds; "" is none.
 
     image       column of the images              label      column of the classes
     boxes       column of the boxes               box_label  column of the classes of the boxes
@@ -58,7 +58,7 @@ class ColumnOptions:
 
     @property
     def given_columns(self) -> dict[str, str]:
-        """Field → column, as far as the user said it by name; `fields` may name the four known ones too."""
+        """Field → column, as far as the user said it; `fields` may name the four known ones too."""
         known = {name: getattr(self, name) for name in ("image", "label", "boxes", "box_label")}
         return {**(self.fields or {}), **{name: column for name, column in known.items() if column is not None}}
 

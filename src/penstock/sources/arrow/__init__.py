@@ -1,0 +1,1 @@
+"""Arrow in files: Parquet, and the folders that Hugging Face writes."""

@@ -1,0 +1,1 @@
+"""Shards of MosaicML Streaming (MDS), read without that library."""
