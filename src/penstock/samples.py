@@ -189,7 +189,10 @@ def checked_index(index: int, length: int) -> int:
 def describe(source: Source, index: int) -> str:
     """Name a sample in an error message: its key where the source knows it without decoding, else its number."""
     annotations = getattr(source, "annotations", None)
-    key = annotations(index).get("key") if annotations is not None else None
+    try:
+        key = annotations(index).get("key") if annotations is not None else None
+    except (OSError, UnreadableImage):  # what is damaged may not even tell its name
+        key = None
     return f"sample {index} ({key})" if key else f"sample {index}"
 
 

@@ -12,7 +12,7 @@ static uint64_t little(const uint8_t *data, int bytes)
     return value;
 }
 
-int penstock_scan_records(const uint8_t *data, size_t size, size_t *position, penstock_place *places, size_t room,
+int penstock_scan_records(const uint8_t *data, size_t size, size_t *position, penstock_span *places, size_t room,
                           size_t *found)
 {
     for (*found = 0; *position < size; (*found)++) {
@@ -29,13 +29,13 @@ int penstock_scan_records(const uint8_t *data, size_t size, size_t *position, pe
         if (left < PENSTOCK_RECORD_TAIL || length > left - PENSTOCK_RECORD_TAIL)
             return PENSTOCK_SCAN_CUT;
         *position += PENSTOCK_RECORD_HEAD;
-        places[*found] = (penstock_place){(int64_t)*position, (int64_t)length};
+        places[*found] = (penstock_span){(int64_t)*position, (int64_t)length};
         *position += (size_t)length + PENSTOCK_RECORD_TAIL;
     }
     return PENSTOCK_SCAN_END;
 }
 
-int penstock_record_is_whole(const uint8_t *data, penstock_place place)
+int penstock_record_is_whole(const uint8_t *data, penstock_span place)
 {
     const uint8_t *payload = data + place.offset;
     return penstock_masked_crc32c(payload, (size_t)place.length) == little(payload + place.length, 4);
@@ -208,7 +208,7 @@ static int read_entry(message in, const penstock_name *names, size_t count, pens
     return name == NULL || read_feature(value, &features[name - names], start);
 }
 
-int penstock_find_features(const uint8_t *data, penstock_place place, const penstock_name *names, size_t count,
+int penstock_find_features(const uint8_t *data, penstock_span place, const penstock_name *names, size_t count,
                            penstock_feature *features)
 {
     uint64_t number;

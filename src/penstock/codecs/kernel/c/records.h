@@ -21,14 +21,14 @@ enum {
 /* Payloads, as offset and length. */
 typedef struct {
     int64_t offset, length;
-} penstock_place;
+} penstock_span;
 
 /* Fill places from byte `*position` on, which is moved behind the last whole record. Answers one of PENSTOCK_SCAN_*. */
-int penstock_scan_records(const uint8_t *data, size_t size, size_t *position, penstock_place *places, size_t room,
+int penstock_scan_records(const uint8_t *data, size_t size, size_t *position, penstock_span *places, size_t room,
                           size_t *found);
 
 /* Whether the payload has its checksum behind it; the caller knows that both are inside of the file. */
-int penstock_record_is_whole(const uint8_t *data, penstock_place place);
+int penstock_record_is_whole(const uint8_t *data, penstock_span place);
 
 enum { PENSTOCK_ABSENT, PENSTOCK_BYTES, PENSTOCK_FLOATS, PENSTOCK_INTEGERS, PENSTOCK_EMPTY };
 
@@ -45,7 +45,7 @@ typedef struct {
 
 /* Fill one feature for each name, PENSTOCK_ABSENT where there is none; the last of equal names counts, as in
  * protobuf. Answers 0 where the payload is no Example. */
-int penstock_find_features(const uint8_t *data, penstock_place place, const penstock_name *names, size_t count,
+int penstock_find_features(const uint8_t *data, penstock_span place, const penstock_name *names, size_t count,
                            penstock_feature *features);
 
 #endif

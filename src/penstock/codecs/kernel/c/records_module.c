@@ -78,7 +78,7 @@ PyObject *penstock_scan_records_call(PyObject *module, PyObject *arguments)
     size_t position = start < 0 ? 0 : (size_t)start;
     Py_BEGIN_ALLOW_THREADS
     why = penstock_scan_records(data.buf, (size_t)data.len, &position, places.buf,
-                                (size_t)places.len / sizeof(penstock_place), &found);
+                                (size_t)places.len / sizeof(penstock_span), &found);
     Py_END_ALLOW_THREADS
     PyBuffer_Release(&places);
     PyBuffer_Release(&data);
@@ -88,7 +88,7 @@ PyObject *penstock_scan_records_call(PyObject *module, PyObject *arguments)
 /* Whether every payload and `behind` bytes more are inside of the data. */
 static int are_inside(const Py_buffer *data, const Py_buffer *places, Py_ssize_t behind)
 {
-    const penstock_place *place = places->buf;
+    const penstock_span *place = places->buf;
     for (size_t i = 0; i < (size_t)places->len / sizeof *place; i++) {
         int64_t offset = place[i].offset, length = place[i].length;
         if (offset < 0 || length < 0 || offset > data->len || length > data->len - offset ||
@@ -116,10 +116,10 @@ PyObject *penstock_check_records_call(PyObject *module, PyObject *arguments)
     (void)module;
     if (!PyArg_ParseTuple(arguments, "y*y*w*", &data, &places, &is_whole))
         return NULL;
-    size_t count = (size_t)places.len / sizeof(penstock_place);
+    size_t count = (size_t)places.len / sizeof(penstock_span);
     done = are_inside(&data, &places, PENSTOCK_RECORD_TAIL) && has_room(&is_whole, count, 1);
     if (done) {
-        const penstock_place *place = places.buf;
+        const penstock_span *place = places.buf;
         uint8_t *answer = is_whole.buf;
         Py_BEGIN_ALLOW_THREADS
         for (size_t i = 0; i < count; i++)
@@ -156,7 +156,7 @@ typedef struct {
 
 static void find_all(examples *self, const penstock_name *names, size_t name_count)
 {
-    const penstock_place *place = self->places.buf;
+    const penstock_span *place = self->places.buf;
     penstock_feature *feature = self->features.buf;
     uint8_t *answer = self->is_example.buf;
     for (size_t i = 0; i < (size_t)self->places.len / sizeof *place; i++)
@@ -166,7 +166,7 @@ static void find_all(examples *self, const penstock_name *names, size_t name_cou
 
 static int find_in(examples *self, PyObject *texts)
 {
-    size_t count = (size_t)self->places.len / sizeof(penstock_place);
+    size_t count = (size_t)self->places.len / sizeof(penstock_span);
     size_t name_count = (size_t)PyTuple_Size(texts);
     if (!are_inside(&self->data, &self->places, 0) || !has_room(&self->is_example, count, 1) ||
         !has_room(&self->features, count, name_count * sizeof(penstock_feature) + !name_count))

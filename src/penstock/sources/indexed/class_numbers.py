@@ -1,0 +1,99 @@
+"""Classes as files store them: a number, a name, or both; here they become numbers from 0 into a list of names.
+
+* Where names are stored, they decide. With `classes` given, a name must be one of them.
+* Numbers stay as they are: class k is number k. A file whose numbers begin with 1 is read with `first_class=1`.
+* `first_class="auto"` is 1 where 0 never occurs and, with `classes` given, the highest number is how many they are;
+  and for objects in boxes, whose numbers begin with 1 by custom, where 0 never occurs. Else it is 0.
+* −1 is "no label". A number that has no name is called by itself: class "7".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from penstock.errors import RecipeError
+
+Stored = tuple[int | None, str | None]  # a number, a name
+First = int | Literal["auto"]
+NO_LABEL = -1
+# More are no classes but numbers of something else.
+MOST_CLASSES = 1_000_000
+
+
+@dataclass(frozen=True)
+class ClassNumbers:
+    """How a stored class becomes a number of ours; `unknown` are the stored ones that none of the names fits."""
+
+    names: tuple[str, ...]
+    by_name: bool
+    first: int
+    unknown: tuple[str, ...] = ()
+
+    def number(self, stored: Stored) -> int:
+        """Our number of a class; −1 where there is none."""
+        number, name = stored
+        if self.by_name and name:
+            return self.names.index(name) if name in self.names else NO_LABEL
+        if number is None or number == NO_LABEL:
+            return NO_LABEL
+        found = number - self.first
+        return found if 0 <= found < len(self.names) else NO_LABEL
+
+    def as_dict(self) -> dict[str, Any]:
+        return {"names": self.names, "by_name": self.by_name, "first": self.first, "unknown": self.unknown}
+
+
+def class_numbers(
+    stored: Iterable[Stored], given: tuple[str, ...] | None, first_class: First, *, usual_first: int
+) -> ClassNumbers:
+    """Decide what the classes are, from every pair of number and name that occurs."""
+    pairs = set(stored)
+    names = {name for _, name in pairs if name}
+    numbers = {number for number, _ in pairs if number is not None and number != NO_LABEL}
+    first = _first(numbers, given, first_class, usual_first)
+    if given is not None:
+        return _given(pairs, given, first)
+    by_number = {number: name for number, name in pairs if number is not None and number != NO_LABEL and name}
+    is_consistent = len(by_number) == len(names) == len({pair for pair in pairs if pair[1]})
+    if names and not (numbers and is_consistent and min(numbers) >= first):
+        return ClassNumbers(tuple(sorted(names)), True, first)
+    return _numbered(numbers, by_number, first)
+
+
+def _first(numbers: set[int], given: tuple[str, ...] | None, first_class: First, usual_first: int) -> int:
+    if first_class != "auto":
+        return int(first_class)
+    if 0 in numbers:
+        return 0
+    return 1 if given is not None and numbers and max(numbers) == len(given) else usual_first
+
+
+def _given(pairs: set[Stored], given: tuple[str, ...], first: int) -> ClassNumbers:
+    by_name = any(name for _, name in pairs)
+    found = ClassNumbers(given, by_name, first)
+    unknown = {
+        str(name or number)
+        for number, name in pairs
+        if (name or number not in (None, NO_LABEL)) and found.number((number, name)) == NO_LABEL
+    }
+    return ClassNumbers(given, by_name, first, tuple(sorted(unknown)))
+
+
+def _numbered(numbers: set[int], by_number: dict[int, str], first: int) -> ClassNumbers:
+    if not numbers:
+        return ClassNumbers((), False, first)
+    if max(numbers) - first >= MOST_CLASSES:
+        raise RecipeError(
+            f"a label is {max(numbers):,}: that is no class. "
+            'Say what it is: fields={"label": ps.Field("<its name in the files>", "number", "int64"), …}.'
+        )
+    names = tuple(by_number.get(number, str(number)) for number in range(first, max(numbers) + 1))
+    unknown = tuple(str(number) for number in sorted(numbers) if number < first)
+    return ClassNumbers(names, bool(by_number), first, unknown)
+
+
+def classes_from(plain: Mapping[str, Any]) -> ClassNumbers:
+    """What `as_dict` gave, also after JSON made lists of tuples."""
+    return ClassNumbers(tuple(plain["names"]), plain["by_name"], plain["first"], tuple(plain["unknown"]))

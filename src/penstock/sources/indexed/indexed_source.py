@@ -1,0 +1,152 @@
+"""What sources of few large files have in common: samples found by an index, and flows that ask for many at once.
+
+column           of each sample
+file             the number of its file
+offset, length   its bytes there, all fields together
+image_offset, image_length, width, height        its image, where it has one
+and a column for each class and number among its fields
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from penstock.errors import Problem, nearest
+from penstock.samples import Origin, Raw, Sample, Schema, sample_at
+from penstock.sources.indexed.kept_indexes import Index, text_of
+from penstock.sources.indexed.mapped_files import MappedFiles, Numbers
+from penstock.storage.advising import DONE, SOON
+
+# Never the names of fields, because they have a dot.
+FILE, OFFSET, LENGTH = "at.file", "at.offset", "at.length"
+IMAGE_OFFSET, IMAGE_LENGTH, WIDTH, HEIGHT = "image.offset", "image.length", "image.width", "image.height"
+
+
+class IndexedSource(ABC):
+    """A source over mapped files; `read` gives the bytes of the image, or of the whole sample where it has none."""
+
+    encoded_images: bool
+    stores_pixels: bool
+
+    def __init__(self, files: MappedFiles, index: Index, name: str, schema: Schema) -> None:
+        self.files, self.columns, self.about, self.schema = files, index.columns, index.about, schema
+        self._name = name
+        self._problems = tuple(Problem(**one) for one in index.about.get("problems", ()))
+        has_image = IMAGE_OFFSET in index.columns
+        # memoryviews give plain ints, in half the time of numpy scalars
+        self._file = index.columns[FILE].data
+        self._start = index.columns[IMAGE_OFFSET if has_image else OFFSET].data
+        self._bytes = index.columns[IMAGE_LENGTH if has_image else LENGTH].data
+
+    @abstractmethod
+    def annotations(self, index: int) -> Sample:
+        """Every field but the pixels."""
+
+    @abstractmethod
+    def decode(self, raw: Raw) -> Sample:
+        """Every field of a sample."""
+
+    @property
+    def classes(self) -> tuple[str, ...]:
+        return self.schema.classes
+
+    def __len__(self) -> int:
+        return len(self._file)
+
+    def __getitem__(self, index: int) -> Sample:
+        return sample_at(self, index)
+
+    def __repr__(self) -> str:
+        files = len(self.files.states)
+        return f"{type(self).__name__}({len(self):,} samples in {files:,} files, {len(self.classes)} classes)"
+
+    def read(self, index: int) -> Raw:
+        """The bytes of a sample, as a view of the mapped file."""
+        start = self._start[index]
+        return Raw(index, self.files[self._file[index]].data[start : start + self._bytes[index]])
+
+    def key(self, index: int) -> str:
+        return text_of(self.columns, index)
+
+    def column(self, name: str) -> NDArray[Any]:
+        """key, group, file, width and height, or a class or number of every sample."""
+        if name in ("key", "group"):
+            return np.array([self.key(index) for index in range(len(self))], object)
+        if name in (found := {"file": FILE, "width": WIDTH, "height": HEIGHT}) and found[name] in self.columns:
+            return self.columns[found[name]]
+        if name in self.schema and name in self.columns:
+            return self.columns[name]
+        there = ["key", "group", "file", *(field.name for field in self.schema.fields if field.name in self.columns)]
+        raise KeyError(f"no column {name!r}; there are {', '.join(there)}.{nearest(name, there)}")
+
+    def origin(self, index: int) -> Origin:
+        return Origin(*self.files.states[self._file[index]])
+
+    def problems(self) -> list[Problem]:
+        """What was noticed when the index was made."""
+        return list(self._problems)
+
+    def fingerprint(self) -> str:
+        """Changes with the files and with what is asked of them."""
+        return self._name
+
+    # What flows ask of many samples at once
+
+    def gather(self, name: str, indices: Numbers) -> NDArray[Any]:
+        """A field of these samples as one array."""
+        if name in self.columns:
+            return self.columns[name][indices]
+        return np.array([self.annotations(index)[name] for index in indices.tolist()])
+
+    def image_sizes(self, indices: Numbers) -> Numbers:
+        """Width and height of these images, n×2."""
+        return np.stack([self.columns[WIDTH][indices], self.columns[HEIGHT][indices]], axis=1)
+
+    def uniform_image_size(self) -> tuple[int, int] | None:
+        """Width and height, where all images have the same."""
+        if not len(self) or IMAGE_OFFSET not in self.columns:
+            return None
+        width, height = self.columns[WIDTH], self.columns[HEIGHT]
+        is_uniform = (width == width[0]).all() and (height == height[0]).all()
+        return (int(width[0]), int(height[0])) if is_uniform else None
+
+    def pixel_places(self, indices: Numbers) -> tuple[tuple[Any, ...], Numbers]:
+        """Where raw pixels are: the mapped files, and for each image which one, the byte, width and height."""
+        return self._places(indices, (IMAGE_OFFSET, WIDTH, HEIGHT))
+
+    def encoded_places(self, indices: Numbers) -> tuple[tuple[Any, ...], Numbers] | None:
+        """Where encoded images are: the mapped files, and for each image which one, the byte, and its length."""
+        return self._places(indices, (IMAGE_OFFSET, IMAGE_LENGTH))
+
+    def _places(self, indices: Numbers, names: tuple[str, ...]) -> tuple[tuple[Any, ...], Numbers]:
+        buffers, numbers = self.files.buffers(self.columns[FILE][indices])
+        return buffers, np.stack([numbers, *(self.columns[name][indices] for name in names)], axis=1)
+
+    def shard_numbers(self, indices: Numbers) -> Numbers:
+        """The file of each of these samples."""
+        return self.columns[FILE][indices]
+
+    @property
+    def bytes(self) -> int:
+        """The size of all files."""
+        return self.files.bytes
+
+    def will_need(self, indices: Numbers) -> int:
+        """Ask the system to read these samples ahead; how many bytes that are."""
+        return self._advise(indices, SOON, inner=False)
+
+    def give_back(self, indices: Numbers) -> None:
+        """Let go of the pages that only these samples are on."""
+        self._advise(indices, DONE, inner=True)
+
+    def _advise(self, indices: Numbers, advice: int | None, *, inner: bool) -> int:
+        numbers, starts, lengths = (self.columns[name][indices] for name in (FILE, OFFSET, LENGTH))
+        return self.files.advise(numbers, starts, lengths, advice, inner=inner)
+
+    def resident_share(self, indices: Numbers) -> float:
+        """Which share of these samples is in memory, by their first pages."""
+        return self.files.resident_share(self.columns[FILE][indices], self.columns[OFFSET][indices])

@@ -1,0 +1,94 @@
+"""Files of samples as mapped memory, each mapped on first use, as long as it is the file that was indexed."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from penstock.errors import DataError, Problem
+from penstock.storage.advising import advise, resident_pages, stretches
+
+Numbers = NDArray[np.int64]
+
+
+class FileState(NamedTuple):
+    """A file when it was indexed; another size or time of change means another file."""
+
+    path: str
+    size: int
+    changed_ns: int
+
+
+def state_of(path: str) -> FileState:
+    """How a file is now; DataError where it cannot be looked at."""
+    try:
+        state = os.stat(path)  # noqa: PTH116 - asked for thousands of files: a Path would take ten times as long
+    except OSError as error:
+        raise DataError([Problem(path, None, f"cannot be read: {error.strerror}", "Check the path")]) from error
+    return FileState(path, state.st_size, state.st_mtime_ns)
+
+
+class MappedFile:
+    """One mapped file; its descriptor is closed again at once: there may be thousands of them."""
+
+    def __init__(self, state: FileState) -> None:
+        import pyarrow as pa
+
+        # A page beyond the end of a mapped file ends the process with SIGBUS, so sizes are compared first.
+        if state_of(state.path) != state:
+            raise DataError([Problem(state.path, None, "has changed since it was opened", "Open it again")])
+        if state.size == 0:
+            self._buffer = pa.py_buffer(b"")
+        else:
+            with pa.memory_map(state.path) as mapped:
+                self._buffer = mapped.read_buffer()
+        self.data = memoryview(self._buffer).cast("B")
+        self.address: int = self._buffer.address
+
+
+class MappedFiles:
+    """The files of a source by number."""
+
+    def __init__(self, states: Sequence[FileState]) -> None:
+        self.states = tuple(states)
+        self._mapped: list[MappedFile | None] = [None] * len(self.states)
+
+    def __getitem__(self, number: int) -> MappedFile:
+        # Two threads may map the same file at once; the later one wins and nothing is lost.
+        return self._mapped[number] or self._map(number)
+
+    def _map(self, number: int) -> MappedFile:
+        self._mapped[number] = found = MappedFile(self.states[number])
+        return found
+
+    @property
+    def bytes(self) -> int:
+        return sum(state.size for state in self.states)
+
+    def buffers(self, numbers: Numbers) -> tuple[tuple[Any, ...], Numbers]:
+        """The mapped bytes of those files that occur, and for each number which of them it is."""
+        present = np.flatnonzero(np.bincount(numbers)) if len(numbers) else numbers
+        return tuple(self[int(number)].data for number in present), np.searchsorted(present, numbers).astype(np.int64)
+
+    def advise(self, numbers: Numbers, starts: Numbers, lengths: Numbers, advice: int | None, *, inner: bool) -> int:
+        """Advise the system about stretches of these files; how many bytes that were."""
+        total = 0
+        for number in np.flatnonzero(np.bincount(numbers)).tolist():
+            chosen = numbers == number
+            pages = stretches(starts[chosen], lengths[chosen], inner=inner)
+            total += advise(self[number].address, pages, advice)
+        return total
+
+    def resident_share(self, numbers: Numbers, starts: Numbers) -> float:
+        """Which share of these bytes is on a page that is in memory; 1 where the system does not tell."""
+        found = []
+        for number in np.flatnonzero(np.bincount(numbers)).tolist():
+            resident = resident_pages(self[number].address, starts[numbers == number])
+            if resident is None:
+                return 1.0
+            found.append(resident)
+        return float(np.concatenate(found).mean()) if found else 1.0

@@ -1,0 +1,185 @@
+"""TFRecord files with tf.train.Examples, read without TensorFlow.
+
+file ──► records (framing, checksums) ──► features (wire format) ──► fields
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from penstock.codecs.tfrecord import HEAD_BYTES, TAIL_BYTES, UnreadableRecord, masked_crc32c
+from penstock.errors import DataError, Problem
+from penstock.samples import Origin, Raw, Sample, Schema
+from penstock.sources.indexed.class_numbers import First, classes_from
+from penstock.sources.indexed.indexed_source import (
+    FILE,
+    HEIGHT,
+    IMAGE_LENGTH,
+    LENGTH,
+    OFFSET,
+    WIDTH,
+    IndexedSource,
+)
+from penstock.sources.indexed.kept_indexes import index_name, kept_index
+from penstock.sources.indexed.mapped_files import FileState, MappedFiles, Numbers, state_of
+from penstock.sources.paths import PathLike
+from penstock.sources.provenance import provenance
+from penstock.sources.records.example_fields import Given, Wanted, layout_from
+from penstock.sources.records.record_files import Compression, plain_file, record_files
+from penstock.sources.records.record_index import make_index
+from penstock.sources.records.record_options import BoxUnits, RecordOptions, record_options
+from penstock.sources.records.record_streams import RecordStream
+from penstock.sources.records.record_values import Reading, Record, pixels_of
+
+
+class TFRecords(IndexedSource):
+    """TFRecord files with an image, a class or boxes in each record, in random order as fast as a pack.
+
+    paths        a file, a pattern such as 'train-*.tfrecord', a folder, or a list of these
+    fields       which feature becomes which field: {"image": "img_bytes", "label": "y"}. A value is the name of a
+                 feature, a ps.Field of that name that says its kind, dtype and shape, or four names for boxes. Without
+                 it the usual names are looked for, such as image/encoded, image/class/label, image/object/bbox/xmin
+    classes      names in their order, as a list, "A,B" or a file with one name per line; else as the files say
+    first_class  the number of the first class, 0 or 1; "auto" is 1 where numbers can only be meant so
+    box_units    "normalised" (parts of the image's width and height) or "pixels"
+    compression  "auto" looks at each file, "none", "gzip", "zlib"; compressed files are unpacked into the cache folder
+    check        compare each record with its checksum whenever it is read
+
+    An index is made when files are opened for the first time, and kept in the cache folder.
+    """
+
+    def __init__(
+        self,
+        paths: PathLike | Sequence[PathLike],
+        *,
+        fields: Given | None = None,
+        classes: PathLike | Sequence[str] | None = None,
+        first_class: First = "auto",
+        box_units: BoxUnits = "normalised",
+        compression: Compression = "auto",
+        check: bool = True,
+    ) -> None:
+        options = record_options(fields, classes, first_class, box_units, compression)
+        self._given = provenance(paths=paths, fields=fields, classes=classes)
+        self._open([state_of(path) for path in record_files(paths)], options, check)
+
+    def _open(self, originals: list[FileState], options: RecordOptions, check: bool) -> None:
+        self._originals, self._options, self.check = originals, options, check
+        files = MappedFiles([plain_file(state, options.compression) for state in originals])
+        name = index_name(originals, options)
+        index = kept_index(name, lambda: make_index(originals, files, options))
+        layout = layout_from(index.about["layout"])
+        schema = Schema(tuple(wanted.field for wanted in layout.wanted), tuple(index.about["classes"]["names"]))
+        super().__init__(files, index, name, schema)
+        self._reading = Reading(layout, classes_from(index.about["classes"]), options.box_units == "normalised")
+        self._image = layout.of_kind("image")
+        pixels = [field for field in schema.fields if field.kind in ("image", "mask")]
+        plain = None if self._image is None else self._image.pixels
+        self.encoded_images = len(pixels) == 1 and self._image is not None and plain is None
+        # Pixels that stand in the file are shown from there only where nobody wants each record checked.
+        self.stores_pixels = not check and plain is not None and plain[2] == 3 and self._are_full()
+        self._offset, self._length = self.columns[OFFSET].data, self.columns[LENGTH].data
+
+    @staticmethod
+    def stream(
+        paths: PathLike | Sequence[PathLike],
+        *,
+        fields: Given | None = None,
+        classes: PathLike | Sequence[str] | None = None,
+        first_class: First = "auto",
+        box_units: BoxUnits = "normalised",
+        compression: Compression = "auto",
+        check: bool = True,
+    ) -> RecordStream:
+        """The same files as a stream for `Flow`: each is read from its beginning to its end, and no index is made.
+
+        Without `classes` a label is the number or the text that the file has: nobody has seen all of them.
+        """
+        options = record_options(fields, classes, first_class, box_units, compression)
+        return RecordStream([state_of(path) for path in record_files(paths)], options, check)
+
+    def __getstate__(self) -> dict[str, Any]:
+        state = {name: getattr(self, name) for name in ("_originals", "_options", "check", "_given")}
+        return {**state, "name": self._name}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self._given = state["_given"]
+        now = [state_of(one.path) for one in state["_originals"]]
+        changed = [one.path for one, before in zip(now, state["_originals"], strict=True) if one != before]
+        if changed:
+            raise DataError(
+                [Problem(path, None, "has changed since it was opened", "Open it again") for path in changed]
+            )
+        self._open(now, state["_options"], state["check"])
+
+    # A sample
+
+    def read(self, index: int) -> Raw:
+        """The bytes of the image (of the whole record where there is none), as a view of the mapped file."""
+        data = self.files[self._file[index]].data
+        if self.check:
+            offset = self._offset[index]
+            end = offset + self._length[index]
+            if masked_crc32c(data[offset:end]) != int.from_bytes(data[end : end + TAIL_BYTES], "little"):
+                raise UnreadableRecord(f"{self._where(index)}: its checksum does not match, the record is damaged")
+        start = self._start[index]
+        return Raw(index, data[start : start + self._bytes[index]])
+
+    def _where(self, index: int) -> str:
+        """File, number of the record in it, and its first byte."""
+        file = self._file[index]
+        record = index - int(np.searchsorted(self.columns[FILE], file))
+        return f"{self._originals[file].path} record {record} at byte {self._offset[index] - HEAD_BYTES:,}"
+
+    def decode(self, raw: Raw) -> Sample:
+        record = self._record(raw.index)
+        sample = self._annotations(raw.index, record)
+        for wanted in self._reading.layout.wanted:
+            if wanted.field.kind in ("image", "mask"):
+                sample[wanted.field.name] = self._pixels(wanted, raw, record)
+        return sample
+
+    def _pixels(self, wanted: Wanted, raw: Raw, record: Record) -> Any:
+        try:
+            content = raw.data if wanted == self._image and len(raw.data) else record.content(wanted.features[0])
+            return pixels_of(wanted, content)
+        except UnreadableRecord as error:
+            raise UnreadableRecord(f"{self._where(raw.index)}: {error}") from error
+
+    def annotations(self, index: int) -> Sample:
+        return self._annotations(index, self._record(index))
+
+    def _record(self, index: int) -> Record:
+        view = self.files[self._file[index]].data
+        try:
+            return Record(view, (self._offset[index], self._length[index]), self._reading.layout)
+        except UnreadableRecord as error:
+            raise UnreadableRecord(f"{self._where(index)}: {error}") from error
+
+    def _annotations(self, index: int, record: Record) -> Sample:
+        key = self.key(index)
+        size = (int(self.columns[WIDTH][index]), int(self.columns[HEIGHT][index])) if self._image else (1, 1)
+        try:
+            return {"key": key, "group": key, **self._reading.fields(record, size)}
+        except UnreadableRecord as error:
+            raise UnreadableRecord(f"{self._where(index)}: {error}") from error
+
+    # Many samples
+
+    def _are_full(self) -> bool:
+        """Whether all images of plain pixels have the bytes that their size needs."""
+        needed = self.columns[WIDTH] * self.columns[HEIGHT] * 3
+        return bool((self.columns[IMAGE_LENGTH] == needed).all())
+
+    def encoded_places(self, indices: Numbers) -> tuple[tuple[Any, ...], Numbers] | None:
+        """As for every indexed source; None where each record is checked when it is read."""
+        return None if self.check else super().encoded_places(indices)
+
+    def origin(self, index: int) -> Origin:
+        return Origin(*self._originals[self._file[index]])
+
+    def made_from(self) -> dict[str, Any]:
+        return dict(self._given)
