@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 
@@ -13,12 +13,17 @@ from penstock.augment.steps import Geometric, Pixelwise
 from penstock.errors import RecipeError, one_of
 from penstock.flow import steps
 from penstock.flow.budget import bytes_of
+from penstock.flow.building import not_a_source
 from penstock.flow.plans import Executor, FlowOptions, Mixture, OnBadSample, Plan
 from penstock.flow.running import Running
 from penstock.flow.state import checked_state
 from penstock.flow.streams.sequences import check_on_items, gives_batches, plan_of_items
 from penstock.flow.streams.streams import Stream
 from penstock.samples import Sample, Source, checked_index
+
+if TYPE_CHECKING:
+    from penstock.flow.adapters.jax_batches import JaxBatches
+    from penstock.flow.adapters.torch_loader import TorchLoader
 
 Batch = dict[str, Any]
 
@@ -45,10 +50,7 @@ class Flow:
         fast_decode: bool | Literal["auto"] = "auto",
     ) -> None:
         if not isinstance(source, (Source, Stream)):
-            raise RecipeError(
-                f"Flow takes a Source (schema, len, read, decode), not {type(source).__name__}. Use penstock.open for "
-                "a pack, penstock.from_generator for an iterable."
-            )
+            raise not_a_source(source)
         self._plan = (
             Plan(source, None, _seed(seed), ())
             if isinstance(source, Source)
@@ -171,6 +173,40 @@ class Flow:
     def __getitem__(self, position: int) -> Sample:
         """Sample number `position` of the plan in its present epoch, made the plain way."""
         return self._running.sample(checked_index(position, self._running.samples()))
+
+    # The batches, as frameworks take them
+
+    def to_torch(self, device: Any = None, *, pin_memory: bool | Literal["auto"] = "auto") -> TorchLoader:
+        """An iterable of dicts of tensors, without a copy on the CPU; Lightning saves and restores its state.
+
+        With a CUDA device batches are copied ahead on a side stream, from memory that is pinned.
+        """
+        from penstock.flow.adapters.torch_loader import torch_loader
+
+        return torch_loader(self, device, pin_memory)
+
+    def to_keras(
+        self, x: str | Sequence[str] = "image", y: str | Sequence[str] | None = "label", *, weight: str | None = None
+    ) -> Any:
+        """A `keras.utils.PyDataset` for fit, evaluate and predict, whose batches and order are those of the flow.
+
+        Several names give several inputs; `y=None` is for predict. It is also the endless generator of older code.
+        """
+        from penstock.flow.adapters.keras_dataset import keras_dataset
+
+        return keras_dataset(self, x, y, weight)
+
+    def to_tf(self) -> Any:
+        """A `tf.data.Dataset` of dicts of tensors; each iteration over it is the next epoch."""
+        from penstock.flow.adapters.tf_dataset import tf_dataset
+
+        return tf_dataset(self)
+
+    def to_jax(self, sharding: Any = None) -> JaxBatches:
+        """An iterable of dicts of arrays on devices; the next batch is on its way while one is used."""
+        from penstock.flow.adapters.jax_batches import jax_batches
+
+        return jax_batches(self, sharding)
 
     # Where it is
 

@@ -24,7 +24,7 @@ from penstock.flow.measuring.metrics import Metrics
 from penstock.flow.order.batches import Batches, Schedule
 from penstock.flow.order.dealing import Deal
 from penstock.flow.planning import Context, Planned, planned
-from penstock.flow.state import VERSION, State, check_same
+from penstock.flow.state import VERSION, Reached, State, check_same
 from penstock.flow.steps import Batch, Map, Prefetch, Shard, numbered
 from penstock.flow.streams.sequences import tell_epoch_end
 from penstock.flow.tuning.remembering import Remembered
@@ -86,6 +86,23 @@ class Running:
     @property
     def is_endless(self) -> bool:
         return self.batches.is_endless
+
+    @property
+    def has_batches(self) -> bool:
+        """Whether the plan says how batches are made; looks at nothing else."""
+        return self._plan.batch is not None
+
+    @property
+    def row_count(self) -> int | None:
+        """The rows of every batch, where all have as many; functions on batches may change that."""
+        deal = self.batches.deal
+        is_even = deal.length is None or deal.drop_last or deal.length % deal.batch_size == 0
+        is_same = is_even and deal.batch_size % deal.world_size == 0 and not batch_chain_of(self._plan)
+        return deal.most_rows if is_same else None
+
+    def is_exact(self, field: str) -> bool:
+        """Whether the values of a field have one size in all batches; functions on batches may change that."""
+        return not batch_chain_of(self._plan) and field in self.program.layout.fixed
 
     def count(self) -> int:
         count = self.batches.count
@@ -185,11 +202,22 @@ class Running:
     def fingerprint(self) -> str:
         return plan_fingerprint(self._plan, self._options)
 
-    def state(self) -> dict[str, Any]:
-        batch = self.batch_number
+    @property
+    def reached(self) -> Reached:
+        """Where it is, for those who deliver later than they take."""
+        return Reached(self.epoch_number, self.batch_number, self.bad_in_epoch)
+
+    @property
+    def goes_on(self) -> bool:
+        """Whether epoch() goes on from here; where an epoch was begun and left, it begins the next one."""
+        return not self._has_begun
+
+    def state(self, reached: Reached | None = None) -> dict[str, Any]:
+        """Where it is, or was, or should be."""
+        epoch, batch, bad = reached or self.reached
         if self._has_ranks:  # more ranks may leave short batches out: a state counts as one rank does
             batch = self.batches.of_one_rank.before(self.batches.at(0, batch))
-        return State(VERSION, self.fingerprint(), kernel.which(), self.epoch_number, batch, self.bad_in_epoch).as_dict()
+        return State(VERSION, self.fingerprint(), kernel.which(), epoch, batch, bad).as_dict()
 
     def restore(self, state: State, allow_other: bool) -> None:
         check_same(state, self.fingerprint(), kernel.which(), allow_other)

@@ -3,11 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from penstock.errors import RecipeError
 
 VERSION = 1
+
+
+class Reached(NamedTuple):
+    """How far a flow has come, in batches of this rank: the next one is `batch` of `epoch`."""
+
+    epoch: int
+    batch: int
+    bad: int  # substitutes so far in this epoch
 
 
 @dataclass(frozen=True)

@@ -25,7 +25,7 @@ from penstock.flow.making.program import Program
 from penstock.flow.order.batches import Batches
 from penstock.flow.order.dealing import Deal
 from penstock.flow.running import Running, batch_chain_of
-from penstock.flow.state import State
+from penstock.flow.state import Reached, State
 from penstock.flow.steps import (
     Batch,
     Cache,
@@ -75,11 +75,6 @@ def check_on_stream(before: tuple[Step, ...], step: Step) -> None:
 
 def check_options(options: FlowOptions) -> None:
     """Whether a stream can be run so."""
-    if options.executor in ("subprocess", "process"):
-        raise RecipeError(
-            f'executor="{options.executor}": a stream is read in order, by one thread of this process, and its samples '
-            'are worked on by threads. Use executor="thread" or "auto".'
-        )
     if options.on_bad_sample == "substitute":
         raise RecipeError(f'on_bad_sample="substitute" takes another sample, and a stream has none to take. {_REMEDY}')
 
@@ -97,6 +92,14 @@ class StreamRunning(Running):
     def batches(self) -> Batches:
         self._no_number("this")
 
+    @property
+    def row_count(self) -> int | None:
+        return None
+
+    def is_exact(self, field: str) -> bool:
+        batch = self._plan.batch
+        return batch is not None and batch.shapes == "fixed" and not batch_chain_of(self._plan)
+
     def count(self) -> int:
         count = self._counted()
         if count is None:
@@ -111,7 +114,7 @@ class StreamRunning(Running):
     def samples(self) -> int:
         self._no_number("flow[i]")
 
-    def state(self) -> dict[str, Any]:
+    def state(self, reached: Reached | None = None) -> dict[str, Any]:
         self._no_resume()
 
     def restore(self, state: State, allow_other: bool) -> None:
