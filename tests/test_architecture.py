@@ -21,6 +21,7 @@ LEVELS = (
     ("samples", "seeds", "geometry", "results", "runs", "codecs", "storage"),
     ("augment",),
     ("sources", "packing"),
+    ("opening",),
     ("flow",),
     ("diagnosis",),
     ("tasks",),

@@ -39,7 +39,7 @@ _HOMES = {
     "mix": "penstock.flow.flow",
     "Pack": "penstock.packing.reader",
     "PackOptions": "penstock.packing.options",
-    "open": "penstock.packing.reader",
+    "open": "penstock.opening",
     "pack": "penstock.packing.writer",
     "DataError": "penstock.errors",
     "HopError": "penstock.errors",
@@ -65,9 +65,9 @@ if TYPE_CHECKING:
     from penstock.flow.flow import mix as mix
     from penstock.flow.streams.sequences import from_sequence as from_sequence
     from penstock.flow.streams.streams import from_generator as from_generator
+    from penstock.opening import open as open
     from penstock.packing.options import PackOptions as PackOptions
     from penstock.packing.reader import Pack as Pack
-    from penstock.packing.reader import open as open
     from penstock.packing.writer import pack as pack
     from penstock.samples import Concat as Concat
     from penstock.samples import Field as Field

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import mmap
 import struct
+from pathlib import Path
 from typing import NamedTuple
 
 _FORMATS = {1: "B", 3: "H", 4: "I", 16: "Q"}
 _WIDTH, _HEIGHT, _BITS, _STRIP_OFFSETS, _ORIENTATION, _CHANNELS, _STRIP_BYTES = 256, 257, 258, 273, 274, 277, 279
 _TILE_OFFSETS, _TILE_BYTES = 324, 325
+_GEO_KEYS = 34735
 
 
 class Directory(NamedTuple):
@@ -33,6 +36,15 @@ def first_directory(data: bytes | bytearray | memoryview) -> Directory:
     )
 
 
+def is_georeferenced(path: Path) -> bool:
+    """Whether a TIFF says in which coordinates of the earth it lies; a file that cannot be read does not."""
+    try:
+        with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
+            return bytes(data[:2]) in (b"II", b"MM") and _GEO_KEYS in _tags(data)
+    except (OSError, ValueError, struct.error):
+        return False
+
+
 def _one(tags: dict[int, tuple[int, ...]], tag: int, default: int) -> int:
     values = tags.get(tag)
     return values[0] if values else default
@@ -43,7 +55,7 @@ def _end(tags: dict[int, tuple[int, ...]], offsets: int, lengths: int) -> int:
     return max((offset + length for offset, length in pairs), default=0)
 
 
-def _tags(data: bytes | bytearray | memoryview) -> dict[int, tuple[int, ...]]:
+def _tags(data: bytes | bytearray | memoryview | mmap.mmap) -> dict[int, tuple[int, ...]]:
     order = "<" if bytes(data[:2]) == b"II" else ">"
     (version,) = struct.unpack_from(order + "H", data, 2)
     big = version == 43

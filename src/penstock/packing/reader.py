@@ -1,4 +1,4 @@
-"""`open` and Pack: a pack as a Source. Reading a sample is a slice of mapped memory.
+"""Pack: a pack as a Source. Reading a sample is a slice of mapped memory.
 
 index columns ──► shard, offset, length ──► memoryview of the bytes ──► decode
              └──► shard, row            ──► labels, boxes, key, …   ──┘
@@ -31,11 +31,6 @@ if TYPE_CHECKING:
 
 # Decoded groups of pictures that each thread keeps: clips that follow one another share them.
 KEPT_GROUPS = 2
-
-
-def open(path: str | Path, *, verify: bool = False) -> Pack:  # noqa: A001 - the verb is `penstock.open`
-    """Open a pack. With `verify`, every sample's checksum is checked when it is read."""
-    return Pack(path, verify=verify)
 
 
 class Pack:

@@ -1,0 +1,107 @@
+"""`open`: a path becomes the Source that reads it; what it is, is recognised by what is there, never by a flag."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from penstock.errors import DataError, Problem, RecipeError, nearest
+from penstock.opening.recognising import Found, recognised
+from penstock.packing.reader import Pack
+from penstock.sources.paths import PathLike, expand
+
+# Where each constructor lives: a format's module is imported when one of its files is opened.
+HOMES = {
+    "Arrays": "penstock.sources.arrays.arrays",
+    "Boxes": "penstock.sources.boxes.boxes",
+    "DeepEthogram": "penstock.sources.deepethogram.deepethogram",
+    "HDF5": "penstock.sources.hdf5.hdf5",
+    "HuggingFace": "penstock.sources.arrow.hugging_face",
+    "Images": "penstock.sources.images.images",
+    "MDS": "penstock.sources.mds.mds",
+    "Parquet": "penstock.sources.arrow.parquet",
+    "Rasters": "penstock.sources.rasters.rasters",
+    "TFRecords": "penstock.sources.records.tfrecords",
+    "Videos": "penstock.sources.videos.videos",
+    "WebDataset": "penstock.sources.tars.web_dataset",
+}
+LOOKED_FOR = (
+    "a pack, TFRecord (.tfrecord), WebDataset (.tar), HDF5 (.h5), NumPy (.npy, .npz), Parquet, a Hugging Face folder "
+    "or .arrow files, MDS (index.json), a DeepEthogram project, boxes (CSV, COCO, Pascal VOC, YOLO, a map layer), "
+    "GeoTIFF rasters, videos, images"
+)
+
+
+def open(path: PathLike, *, verify: bool = False, **options: Any) -> Any:  # noqa: A001 - the verb is `penstock.open`
+    """Open a pack, or any other data that Penstock recognises, as a Source.
+
+    `options` go to the constructor of the source that reads it, such as `label="y"` for HDF5. With `verify`, the
+    checksums of a pack (of each sample) or of MDS shards are checked when they are read.
+    """
+    first = _first(path)
+    if first is None:
+        return Pack(os.fspath(path), verify=verify)  # which says that there is nothing, or that it is not finished
+    found = recognised(first)
+    if found.kind == "Pack":
+        _refuse(options, "a pack")
+        return Pack(first, verify=verify)
+    if not found.kind:
+        raise _unrecognised(path, found)
+    make = constructor(found.kind)
+    if verify:
+        options["verify"] = _verified(make, found.kind)
+    _check_options(make, found.kind, options)
+    return make(path, **options)
+
+
+def kind_of(path: PathLike) -> str:
+    """The name of the constructor that `open` would choose; empty where it would choose none."""
+    first = _first(path)
+    return "" if first is None else recognised(first).kind
+
+
+def constructor(kind: str) -> Callable[..., Any]:
+    """A source class by its name."""
+    made: Callable[..., Any] = getattr(importlib.import_module(HOMES[kind]), kind)
+    return made
+
+
+def _first(path: PathLike) -> Path | None:
+    """What is there under this path or pattern; None where there is nothing."""
+    if Path(path).exists():
+        return Path(path)
+    if "*" not in os.fspath(path):
+        return None
+    return expand(path)[0]
+
+
+def _refuse(options: dict[str, Any], what: str) -> None:
+    if options:
+        raise RecipeError(f"open has no option {next(iter(options))!r} for {what}. Options: verify.")
+
+
+def _verified(make: Callable[..., Any], kind: str) -> bool:
+    if "verify" not in inspect.signature(make).parameters:
+        raise RecipeError(f"verify=True is for packs and MDS shards; this is read by {kind}, which has no checksums.")
+    return True
+
+
+def _check_options(make: Callable[..., Any], kind: str, options: dict[str, Any]) -> None:
+    """A wrong option is said by its name; classes that take columns check those themselves."""
+    parameters = inspect.signature(make).parameters
+    if any(one.kind is inspect.Parameter.VAR_KEYWORD for one in parameters.values()):
+        return
+    legal = list(parameters)[1:]
+    for name in options:
+        if name not in legal:
+            raise RecipeError(f"{kind} has no option {name!r}.{nearest(name, legal)} Options: {', '.join(legal)}.")
+
+
+def _unrecognised(path: PathLike, found: Found) -> DataError:
+    what = f"it is not recognised: there is {found.seen}, and this was looked for: {LOOKED_FOR}"
+    remedy = "Use the constructor for it, such as penstock.Images, Boxes, Rasters, Videos, HDF5 or Parquet"
+    return DataError([Problem(os.fspath(path), None, what, remedy)])
