@@ -70,10 +70,18 @@ class Task(Protocol):
         """Raise a DataError or RecipeError where data do not fit; `purpose` is training, evaluation or prediction."""
         ...
 
+    def fitted_to(self, source: Source) -> Task:
+        """The same task with what it takes from the data of its training, such as class weights; the first thing that
+        training asks for, and what is kept in the checkpoint."""
+        ...
+
     # Data
 
-    def training_flow(self, source: Source, *, seed: int, **options: Any) -> Flow:
-        """The plan of one epoch of training, up to but without `batch`; `options` are those of Flow."""
+    def training_flow(self, source: Source, *, seed: int, transform: Any = None, **options: Any) -> Flow:
+        """The plan of one epoch of training, up to but without `batch`; `options` are those of Flow.
+
+        `transform` is the user's own, on each sample as it was decoded; see `tasks.transforms`.
+        """
         ...
 
     def evaluation_flow(self, source: Source, **options: Any) -> Flow:
@@ -88,6 +96,10 @@ class Task(Protocol):
 
     def network(self) -> torch.nn.Module:
         """A new network with random weights drawn from torch's generator; nothing is downloaded."""
+        ...
+
+    def pretrained(self) -> Mapping[str, torch.Tensor] | None:
+        """The weights to begin with, for `load_backbone`; None for random ones. Downloads if the user asked for it."""
         ...
 
     def load_backbone(self, network: torch.nn.Module, weights: Mapping[str, torch.Tensor]) -> None:
