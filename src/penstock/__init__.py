@@ -41,6 +41,7 @@ _HOMES = {
     "PackOptions": "penstock.packing.options",
     "open": "penstock.opening",
     "pack": "penstock.packing.writer",
+    "Run": "penstock.runs.run",
     "DataError": "penstock.errors",
     "HopError": "penstock.errors",
     "MissingExtra": "penstock.errors",
@@ -69,6 +70,7 @@ if TYPE_CHECKING:
     from penstock.packing.options import PackOptions as PackOptions
     from penstock.packing.reader import Pack as Pack
     from penstock.packing.writer import pack as pack
+    from penstock.runs.run import Run as Run
     from penstock.samples import Concat as Concat
     from penstock.samples import Field as Field
     from penstock.samples import Raw as Raw
