@@ -11,7 +11,7 @@ import pytest
 import penstock as ps
 
 REPOSITORY = Path(__file__).resolve().parents[1]
-PAGES = sorted([*REPOSITORY.glob("*.md"), *REPOSITORY.glob("docs/*.md")])
+PAGES = sorted([*REPOSITORY.glob("*.md"), *REPOSITORY.glob("docs/**/*.md")])
 
 
 def test_the_page_of_commands_is_the_help_of_the_commands() -> None:
@@ -22,7 +22,7 @@ def test_the_page_of_commands_is_the_help_of_the_commands() -> None:
     assert build.PAGE.read_text(encoding="utf-8") == build.page(), "run `make docs`"
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(REPOSITORY).as_posix())
 def test_links_lead_somewhere(page: Path) -> None:
     links = re.findall(r"\]\(([^)#]+)", page.read_text(encoding="utf-8"))
     for link in links:
