@@ -16,6 +16,7 @@ from penstock.augment.composing import views_of
 from penstock.augment.views import Views
 from penstock.codecs import kernel
 from penstock.codecs.headers import UnreadableImage, read_header
+from penstock.errors import HopError, PackError, RecipeError
 from penstock.flow.making.chains import Chain
 from penstock.flow.making.clips import Clips
 from penstock.flow.measuring.hops import Stopwatch
@@ -39,6 +40,13 @@ class Fusion:
     def links(self) -> int:
         """How many steps of the chain it stands for."""
         return len(self.geometric) + self.includes_normalize
+
+
+class Missed(NamedTuple):
+    """Why an image could not be made, and at which hop."""
+
+    hop: str
+    reason: str
 
 
 class Seen(NamedTuple):
@@ -95,7 +103,7 @@ class Range:
         self.fusion, self.draws = fusion, draws
         self.known = known or seen(fusion, source, draws)
         self.source, self.indices, self.frames = located(source, draws.index) if self.known is None else self.known[:3]
-        self.failed: dict[int, str] = {}
+        self.failed: dict[int, Missed] = {}
         self.data: list[Any] = []
 
     def read(self) -> int:
@@ -105,8 +113,21 @@ class Range:
             is_raw = self.fusion.stored == "raw"
             return int((places[:, 2] * places[:, 3]).sum()) * 3 if is_raw else int(places[:, 2].sum())
         read = self.source.read
-        self.data = [read(index).data for index in self.indices.tolist()]
+        try:
+            self.data = [read(index).data for index in self.indices.tolist()]
+        except Exception:  # noqa: BLE001 - each is read again, and what fails is told by sample
+            self.data = [self._attempt(number, index) for number, index in enumerate(self.indices.tolist())]
         return sum(map(len, self.data))
+
+    def _attempt(self, number: int, index: int) -> Any:
+        """The bytes of one image, or none and the reason."""
+        try:
+            return self.source.read(index).data
+        except (HopError, RecipeError):
+            raise
+        except Exception as error:  # noqa: BLE001 - whatever a source raises, the user must learn which sample it was
+            self.failed[number // self.frames] = Missed("read", reason_of(error))
+            return b""
 
     def look(self) -> Seen:
         """What is seen of the images, at the latest now that their bytes are there."""
@@ -121,12 +142,12 @@ class Range:
         try:
             header = read_header(data)
         except UnreadableImage as error:
-            self.failed[number] = str(error)
+            self.failed.setdefault(number, Missed("decode", str(error)))
             return 1, 1
         return header.width, header.height
 
-    def make(self, known: Seen, out: NDArray[Any]) -> dict[int, str]:
-        """Write the images into `out`; gives the reasons of those that failed, by number of the sample."""
+    def make(self, known: Seen, out: NDArray[Any]) -> dict[int, Missed]:
+        """Write the images into `out`; gives what failed, by number of the sample."""
         fusion, target, fill = self.fusion, self.fusion.target, known.views.fill
         crops, flips = known.crops, known.views.flips
         if self.frames > 1:
@@ -142,7 +163,7 @@ class Range:
             )
         if fusion.gives_back:
             self.source.give_back(self.indices)  # type: ignore[attr-defined]
-        found = {failure.position // self.frames: failure.reason for failure in reversed(failures)}
+        found = {one.position // self.frames: Missed("decode", one.reason) for one in reversed(failures)}
         return {**found, **self.failed}
 
 
@@ -172,7 +193,7 @@ def labelled(source: Any, indices: Numbers) -> tuple[Source, Numbers]:
 
 def images_of_range(
     fusion: Fusion, source: Source, draws: Draws, out: NDArray[Any], watch: Stopwatch, known: Seen | None = None
-) -> tuple[Views, dict[int, str]]:
+) -> tuple[Views, dict[int, Missed]]:
     """All of it for one range: the views that were taken, and what failed."""
     images = Range(fusion, source, draws, known)
     watch.lap("transform")
@@ -195,3 +216,10 @@ def stored_as(source: Source) -> Literal["encoded", "raw"] | None:
     if getattr(base, "stores_pixels", False):
         return "raw"
     return "encoded" if getattr(base, "encoded_images", False) and hasattr(base, "annotations") else None
+
+
+def reason_of(error: Exception) -> str:
+    """What happened, with the kind of error where it is not one of ours."""
+    text = str(error) or "without a message"
+    is_ours = isinstance(error, (OSError, PackError, RecipeError, UnreadableImage))
+    return text if is_ours else f"{type(error).__name__}: {text}"

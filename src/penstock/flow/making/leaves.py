@@ -10,9 +10,10 @@ import numpy as np
 
 from penstock.augment.applying import apply_geometric
 from penstock.augment.views import Views
+from penstock.codecs.headers import UnreadableImage
 from penstock.errors import HopError, PackError, RecipeError
 from penstock.flow.making.chains import Chain, run_chain
-from penstock.flow.making.fusing import Fusion, Seen, images_of_range, labelled, located, seen
+from penstock.flow.making.fusing import Fusion, Missed, Seen, images_of_range, labelled, located, reason_of, seen
 from penstock.flow.making.rows import Rows
 from penstock.flow.measuring.hops import Stopwatch
 from penstock.flow.order.draws import Draws
@@ -56,27 +57,43 @@ class Leaf:
         image = self.source.schema.image
         assert image is not None
         views, failed = images_of_range(fusion, self.source, draws, rows.arrays[image.name], watch, known)
-        self._annotate(fusion, views, draws, rows)
+        self._annotate(views, draws, rows, failed)
         watch.lap("collate", len(draws.index))
-        return [self._failure("decode", draws, row, reason) for row, reason in sorted(failed.items())]
+        return [self._failure(draws, row, missed) for row, missed in sorted(failed.items())]
 
-    def _annotate(self, fusion: Fusion, views: Views, draws: Draws, rows: Rows) -> None:
-        """The fields beside the image: columns at once where the source has them, else sample by sample."""
+    def _annotate(self, views: Views, draws: Draws, rows: Rows, failed: dict[int, Missed]) -> None:
+        """The fields beside the image: columns at once where the source has them, else sample by sample.
+
+        Rows that failed are left alone, and those that fail here are added to them.
+        """
         names = [field.name for field in self.source.schema.fields if field != self.source.schema.image]
-        if not names:
-            return
-        base, indices = labelled(self.source, draws.index)
-        gather = getattr(base, "gather", None)
-        if gather is not None and not rows.layout.loose:
-            for name in names:
-                rows.arrays[name][:] = gather(name, indices)
+        if not names or self._gathered(draws, rows, names):
             return
         kinds = {name: kind for name, kind in self.kinds.items() if name in names}
         for row, index in enumerate(draws.index.tolist()):
-            sample = annotations_of(self.source, index)
+            if row in failed:
+                continue
+            try:
+                sample = annotations_of(self.source, index)
+            except (OSError, UnreadableImage) as error:
+                failed[row] = Missed("decode", reason_of(error))
+                continue
             if "boxes" in kinds.values():
                 sample = apply_geometric(sample, kinds, views.span(row, row + 1))
             _put_fields(rows, row, sample, names)
+
+    def _gathered(self, draws: Draws, rows: Rows, names: list[str]) -> bool:
+        """Whether the source gave all of these fields at once."""
+        base, indices = labelled(self.source, draws.index)
+        gather = getattr(base, "gather", None)
+        if gather is None or rows.layout.loose:
+            return False
+        try:
+            for name in names:
+                rows.arrays[name][:] = gather(name, indices)
+        except (OSError, UnreadableImage):  # asked one by one, the sample that it was is told
+            return False
+        return True
 
     # The kernel makes images, the rest of the chain goes on with them
 
@@ -89,7 +106,7 @@ class Leaf:
         shape = fusion.target.shape if frames == 1 else (frames, *fusion.target.shape)
         images = np.empty((len(draws.index), *shape), fusion.target.dtype)
         views, failed = images_of_range(fusion, self.source, draws, images, watch, known)
-        failures = [self._failure("decode", draws, row, reason) for row, reason in sorted(failed.items())]
+        failures = [self._failure(draws, row, missed) for row, missed in sorted(failed.items())]
         others = {name: kind for name, kind in self.kinds.items() if name != image.name}
         rest = self.chain[fusion.links :]
         for row in (row for row in range(len(images)) if row not in failed):
@@ -104,6 +121,8 @@ class Leaf:
                 self._put(rows, row, sample, draw)
             except HopError as error:
                 failures.append(Failure(row, error))
+            except (OSError, UnreadableImage) as error:
+                failures.append(self._failure(draws, row, Missed("decode", reason_of(error))))
             watch.lap("collate", 1)
         return failures
 
@@ -138,7 +157,7 @@ class Leaf:
         except (HopError, RecipeError):
             raise
         except Exception as error:
-            raise HopError(hop, describe(self.source, index), _reason(error)) from error
+            raise HopError(hop, describe(self.source, index), reason_of(error)) from error
         watch.lap("decode", 1)
         return sample
 
@@ -148,7 +167,7 @@ class Leaf:
         except (HopError, PackError):
             raise
         except Exception as error:
-            raise HopError("transform", describe(self.source, int(draw.index[0])), _reason(error)) from error
+            raise HopError("transform", describe(self.source, int(draw.index[0])), reason_of(error)) from error
 
     def _put(self, rows: Rows, row: int, sample: Sample, draw: Draws) -> None:
         try:
@@ -156,8 +175,8 @@ class Leaf:
         except RecipeError as error:
             raise HopError("collate", describe(self.source, int(draw.index[0])), str(error)) from error
 
-    def _failure(self, hop: str, draws: Draws, row: int, reason: str) -> Failure:
-        return Failure(row, HopError(hop, describe(self.source, int(draws.index[row])), reason))
+    def _failure(self, draws: Draws, row: int, missed: Missed) -> Failure:
+        return Failure(row, HopError(missed.hop, describe(self.source, int(draws.index[row])), missed.reason))
 
 
 def _put_fields(rows: Rows, row: int, sample: Sample, names: list[str]) -> None:
@@ -172,9 +191,3 @@ def _size(data: Any) -> int:
     if isinstance(data, (bytes, bytearray, memoryview)):
         return len(data)
     return int(getattr(data, "nbytes", 0))
-
-
-def _reason(error: Exception) -> str:
-    """What happened, with the kind of error where it is not one of ours."""
-    text = str(error) or "without a message"
-    return text if isinstance(error, (OSError, PackError, RecipeError)) else f"{type(error).__name__}: {text}"

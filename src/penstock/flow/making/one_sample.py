@@ -28,7 +28,7 @@ def _fused_sample(leaf: Leaf, fusion: Fusion, draw: Draws) -> Sample:
     pixels = np.empty((1, *shape), fusion.target.dtype)
     views, failed = images_of_range(fusion, leaf.source, draw, pixels, Stopwatch())
     if failed:
-        raise HopError("decode", describe(leaf.source, index), failed[0])
+        raise HopError(failed[0].hop, describe(leaf.source, index), failed[0].reason)
     sample = annotations_of(leaf.source, index)
     others = {name: kind for name, kind in leaf.kinds.items() if name != image.name}
     if others:
