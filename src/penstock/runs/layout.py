@@ -2,7 +2,7 @@
 
 runs/pets/
   settings.yaml        the complete recipe (data, task, model, train, feed, run), and under `chosen` what auto became
-  metrics.jsonl        a line for each log: {"epoch": 1, "step": 120, "train_loss": …} or {…, "val_loss": …, "accuracy": …}
+  metrics.jsonl        a line each log: {"epoch": 1, "step": 120, "train_loss": …} or {…, "val_loss": …, "accuracy": …}
   feed.jsonl           what each hop did, every few seconds
   details.json         what a report draws of the validation: confusion matrix, curves
   worst.json, thumbs/  the samples that were answered most wrongly, with pictures
@@ -39,7 +39,7 @@ TRAINING_PREFIX = "train_"
 
 
 def plain(value: Any) -> Any:
-    """A value as JSON has it: arrays and tensors become lists; numbers that are not finite, which it cannot say, None."""
+    """A value as JSON has it: arrays become lists, and numbers that are not finite, which it cannot say, null."""
     if isinstance(value, float):
         return value if math.isfinite(value) else None
     if value is None or isinstance(value, (str, int)):

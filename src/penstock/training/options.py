@@ -6,14 +6,18 @@ A recipe has one section for each class here, and two more for the task: `task` 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal, get_args
+from typing import Any, Final, Literal, get_args
 
 from penstock.errors import RecipeError, one_of
 
-AUTO = "auto"
+Auto = Literal["auto"]
+AUTO: Final = "auto"
 Optimizer = Literal["sgd", "adam", "adamw"]
 Schedule = Literal["constant", "cosine", "step", "plateau"]
 Precision = Literal["auto", "32", "16", "bf16"]
+Preload = Literal["device"]
+Executor = Literal["auto", "thread", "subprocess", "process"]
+OnBadSample = Literal["raise", "substitute"]
 
 
 @dataclass(frozen=True)
@@ -63,9 +67,9 @@ class TrainOptions:
     """
 
     epochs: int = 10
-    batch_size: int | str = AUTO
+    batch_size: int | Auto = AUTO
     optimizer: Optimizer = "adamw"
-    learning_rate: float | str = AUTO
+    learning_rate: float | Auto = AUTO
     momentum: float = 0.9
     weight_decay: float = 1e-4
     schedule: Schedule = "cosine"
@@ -84,7 +88,7 @@ class TrainOptions:
     nodes: int = 1
     strategy: str = AUTO
     accelerator: str = AUTO
-    preload: str | None = None
+    preload: Preload | None = None
     fast_dev_run: bool = False
 
     def __post_init__(self) -> None:
@@ -92,7 +96,7 @@ class TrainOptions:
         one_of("schedule", self.schedule, get_args(Schedule))
         one_of("precision", self.precision, get_args(Precision))
         if self.preload is not None:
-            one_of("preload", self.preload, ("device",))
+            one_of("preload", self.preload, get_args(Preload))
         for name in ("epochs", "accumulate", "nodes"):
             _at_least(name, getattr(self, name), 1)
         for name in ("save_top_k", "seed"):
@@ -116,12 +120,12 @@ class FeedOptions:
     max_bad         bad samples, as count or fraction, after which training stops
     """
 
-    workers: int | str = AUTO
-    executor: str = AUTO
+    workers: int | Auto = AUTO
+    executor: Executor = AUTO
     memory: int | str = AUTO
     cache: str | None = None
-    prefetch: int | str = AUTO
-    on_bad_sample: str = "raise"
+    prefetch: int | Auto = AUTO
+    on_bad_sample: OnBadSample = "raise"
     max_bad: int | float | None = None
 
 
