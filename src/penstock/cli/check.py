@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Callable
 from typing import Any
 
 import click
 
 import penstock as ps
-from penstock.cli.options import make_source, source_options
+from penstock.cli.options import column_choices, make_source, source_options
 
 # About two screens.
 SHOWN_LINES = 100
@@ -20,7 +21,7 @@ def check() -> None:
     """Find every problem of images, boxes, rasters or videos; exit code 1 when there are any."""
 
 
-def _look(kind: type[Any], paths: tuple[str, ...], as_json: bool, options: dict[str, Any]) -> int:
+def _look(kind: Callable[..., Any], paths: tuple[str, ...], as_json: bool, options: dict[str, Any]) -> int:
     decode = options.pop("decode")
     try:
         result = ps.check(make_source(kind, paths, options), decode=decode)
@@ -103,3 +104,13 @@ def check_videos(paths: tuple[str, ...], as_json: bool, **options: Any) -> int:
 def check_deepethogram(project: str, as_json: bool, **options: Any) -> int:
     """Check a DeepEthogram project: its settings, videos, labels and split."""
     return _look(ps.DeepEthogram, (project,), as_json, options)
+
+
+@check.command("data")
+@click.argument("path")
+@column_choices()
+@_decode
+@_json
+def check_data(path: str, as_json: bool, **options: Any) -> int:
+    """Check anything that penstock.open recognises."""
+    return _look(ps.open, (path,), as_json, options)

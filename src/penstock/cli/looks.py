@@ -1,4 +1,4 @@
-"""`info`, `show` and `verify`: small looks at a pack."""
+"""`info`, `show` and `verify`: small looks at a pack; the first two also at any data that `open` recognises."""
 
 from __future__ import annotations
 
@@ -6,14 +6,17 @@ import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import click
 
 import penstock as ps
 from penstock.codecs.images import encode_image
+from penstock.opening import kind_of
 from penstock.packing.verifying import Damage, DamagedPack
 from penstock.reporting.drawing import caption, draw_sample
 from penstock.reporting.packs import counted, pack_facts, pack_text
+from penstock.reporting.sources import source_facts, source_text
 from penstock.samples import checked_index
 
 ENDINGS = {".png": "png", ".jpg": "jpeg", ".jpeg": "jpeg", ".webp": "webp"}
@@ -23,8 +26,12 @@ ENDINGS = {".png": "png", ".jpg": "jpeg", ".jpeg": "jpeg", ".webp": "webp"}
 @click.argument("path")
 @click.option("--json", "as_json", is_flag=True, help="Everything, for programs.")
 def info(path: str, as_json: bool) -> int:
-    """Say what is in a pack: counts, classes, splits, sizes, bytes, and what it was made from."""
+    """Say what is in a pack (counts, classes, splits, sizes, bytes, what it was made from) or in other data."""
     pack = ps.open(path)
+    if not isinstance(pack, ps.Pack):
+        facts = source_facts(path, pack)
+        click.echo(json.dumps(facts, ensure_ascii=False) if as_json else source_text(facts))
+        return 0
     with _damage_blamed(pack):
         facts = pack_facts(pack)
         text = json.dumps(facts, ensure_ascii=False) if as_json else pack_text(facts)
@@ -33,14 +40,15 @@ def info(path: str, as_json: bool) -> int:
 
 
 @contextmanager
-def _damage_blamed(pack: ps.Pack) -> Iterator[None]:
+def _damage_blamed(source: Any) -> Iterator[None]:
     """When a look at a pack fails in any way, say so if damage of the pack is the reason."""
     try:
         yield
     except (ps.PackError, ps.RecipeError):
         raise
     except Exception:
-        pack.verify()
+        if isinstance(source, ps.Pack):
+            source.verify()
         raise
 
 
@@ -53,7 +61,7 @@ def _damage_blamed(pack: ps.Pack) -> Iterator[None]:
 def show(path: str, number: int, output: str) -> int:
     """Draw one sample with its boxes or labels; the first has the number 0."""
     codec = _codec(output)
-    pack = ps.open(path, verify=True)
+    pack = ps.open(path, verify=kind_of(path) in ("Pack", "MDS"))
     try:
         index = checked_index(number, len(pack))
     except IndexError as error:
@@ -79,7 +87,7 @@ def _codec(output: str) -> str:
 @click.option("--json", "as_json", is_flag=True, help="Every damage, for programs.")
 def verify(path: str, as_json: bool) -> int:
     """Check every checksum of a pack; exit code 4 when something is damaged."""
-    pack = ps.open(path)
+    pack = ps.Pack(path)
     damages: tuple[Damage, ...] = ()
     try:
         pack.verify()

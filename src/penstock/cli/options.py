@@ -15,6 +15,7 @@ import click
 
 import penstock as ps
 from penstock.packing.options import CODECS, PackOptions
+from penstock.sources.columns.options import BOX_FORMATS, CHANNELS, LAYOUTS, ColumnOptions
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -74,6 +75,20 @@ PACK_OPTIONS: dict[str, tuple[Any, str]] = {
     ),
 }
 
+# Which column is which field, for formats that have columns; `fields` is for Python.
+COLUMN_OPTIONS: dict[str, tuple[Any, str]] = {
+    "image": (str, "Column of the images."),
+    "label": (str, "Column of the classes."),
+    "boxes": (str, "Column of the boxes."),
+    "box_label": (str, "Column of the classes of the boxes."),
+    "classes": SOURCE_OPTIONS["classes"],
+    "group_from": (str, "Column, or pattern for file names where samples are files: what must stay in one split."),
+    "split_from": (str, "Column that names the split; by default what the files say."),
+    "layout": (click.Choice(LAYOUTS), "Axes of stored pixels; auto: channels are the last axis of 1, 3 or 4."),
+    "box_format": (click.Choice(BOX_FORMATS), "auto: x y width height in columns called bbox, else corners."),
+    "channels": (click.Choice(CHANNELS), "Order of colours; auto: rgb, except in frame files of DeepEthogram."),
+}
+
 # Parts that come in order are packed by threads; frames are decoded at the size that Videos is told.
 SKIPPED_PACK_OPTIONS = {
     "Rasters": ("executor",),
@@ -105,6 +120,19 @@ def source_options(kind: type[Any]) -> Callable[[Command], Command]:
     return _adding(options, defaults)
 
 
+def column_choices() -> Callable[[Command], Command]:
+    """Add the options of columns to a command that takes any format."""
+    defaults = {field.name: field.default for field in dataclasses.fields(ColumnOptions)}
+    return _adding(COLUMN_OPTIONS, defaults)
+
+
+def open_data(paths: Sequence[str], options: dict[str, Any]) -> Any:
+    """The source that `open` recognises, with those options that were given."""
+    defaults = {field.name: field.default for field in dataclasses.fields(ColumnOptions)}
+    given = {name: options[name] for name in COLUMN_OPTIONS if options.get(name) != defaults[name]}
+    return ps.open(paths[0], **given)
+
+
 def pack_options(kind: type[Any]) -> Callable[[Command], Command]:
     """Add the options of packing to a command, as far as they make sense for a source class."""
     skip = SKIPPED_PACK_OPTIONS.get(kind.__name__, ())
@@ -125,8 +153,10 @@ def _option(name: str, kind: Any, text: str, default: Any) -> Callable[[Any], An
     return click.option(flag, name, type=kind, default=default, show_default=default is not None, help=text)
 
 
-def make_source(kind: type[Any], paths: Sequence[str], options: dict[str, Any]) -> Any:
+def make_source(kind: Callable[..., Any], paths: Sequence[str], options: dict[str, Any]) -> Any:
     """The source that a command names, from its paths and the options of its class."""
+    if kind is ps.open:
+        return open_data(paths, options)
     if kind is ps.Images and len(paths) > 1:
         raise ps.RecipeError(
             f"images are given as one folder or one table, and here are {len(paths):,} paths, the first {paths[0]}. "

@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import click
 
 import penstock as ps
-from penstock.cli.options import FRAME_SOURCES, PACK_OPTIONS, make_source, pack_options, source_options
+from penstock.cli.options import (
+    FRAME_SOURCES,
+    PACK_OPTIONS,
+    column_choices,
+    make_source,
+    pack_options,
+    source_options,
+)
 from penstock.errors import SHOWN_PROBLEMS
 from penstock.packing.options import make_options
 from penstock.packing.places import Places
@@ -19,7 +27,7 @@ def pack() -> None:
     """Turn images, boxes, rasters or videos into a pack that is read fast."""
 
 
-def _pack(kind: type[Any], paths: tuple[str, ...], options: dict[str, Any]) -> int:
+def _pack(kind: Callable[..., Any], paths: tuple[str, ...], options: dict[str, Any]) -> int:
     running = {name: options.pop(name) for name in ("output", "resume", "overwrite", "quiet")}
     chosen = _pack_choices(kind, options)
     make_options(chosen)  # a wrong option is said before any file is read
@@ -31,7 +39,7 @@ def _pack(kind: type[Any], paths: tuple[str, ...], options: dict[str, Any]) -> i
     return 0
 
 
-def _pack_choices(kind: type[Any], options: dict[str, Any]) -> dict[str, Any]:
+def _pack_choices(kind: Callable[..., Any], options: dict[str, Any]) -> dict[str, Any]:
     """The options that belong to packing; the size of frames belongs to their source."""
     names = [
         name for name in PACK_OPTIONS if name in options and not (kind.__name__ in FRAME_SOURCES and name == "size")
@@ -44,7 +52,7 @@ def _pack_choices(kind: type[Any], options: dict[str, Any]) -> dict[str, Any]:
 
 def _tell_before(source: Any, chosen: dict[str, Any]) -> None:
     """What a user wants to know before it takes time: warnings, and for videos what each codec would cost."""
-    warnings = [problem for problem in source.problems() if problem.warning]
+    warnings = [problem for problem in source.problems() if problem.warning] if hasattr(source, "problems") else []
     for problem in warnings[:SHOWN_PROBLEMS]:
         click.echo(f"warning: {problem}", err=True)
     if len(warnings) > SHOWN_PROBLEMS:
@@ -124,3 +132,13 @@ def pack_videos(paths: tuple[str, ...], **options: Any) -> int:
 def pack_deepethogram(project: str, **options: Any) -> int:
     """Pack the videos of a DeepEthogram project, with its labels and its split."""
     return _pack(ps.DeepEthogram, (project,), options)
+
+
+@pack.command("data")
+@click.argument("path")
+@column_choices()
+@pack_options(ps.Images)
+@_running
+def pack_data(path: str, **options: Any) -> int:
+    """Pack anything that penstock.open recognises: TFRecord, tar, HDF5, NumPy, Parquet, Hugging Face, MDS, a pack."""
+    return _pack(ps.open, (path,), options)

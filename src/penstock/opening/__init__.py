@@ -9,8 +9,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from penstock.errors import DataError, Problem, RecipeError, nearest
+from penstock.errors import PackError, RecipeError, nearest
 from penstock.opening.recognising import Found, recognised
+from penstock.packing.layout import MANIFEST_NAME
 from penstock.packing.reader import Pack
 from penstock.sources.paths import PathLike, expand
 
@@ -101,7 +102,12 @@ def _check_options(make: Callable[..., Any], kind: str, options: dict[str, Any])
             raise RecipeError(f"{kind} has no option {name!r}.{nearest(name, legal)} Options: {', '.join(legal)}.")
 
 
-def _unrecognised(path: PathLike, found: Found) -> DataError:
-    what = f"it is not recognised: there is {found.seen}, and this was looked for: {LOOKED_FOR}"
-    remedy = "Use the constructor for it, such as penstock.Images, Boxes, Rasters, Videos, HDF5 or Parquet"
-    return DataError([Problem(os.fspath(path), None, what, remedy)])
+def _unrecognised(path: PathLike, found: Found) -> PackError:
+    is_folder = Path(path).is_dir()
+    pack = (
+        f"is not a pack: it has no {MANIFEST_NAME}" if is_folder else "is a file, and not of a kind that is recognised"
+    )
+    return PackError(
+        f"{os.fspath(path)} {pack}. There is {found.seen}, and this was looked for: {LOOKED_FOR}. Use the constructor "
+        "for it, such as penstock.Images, Boxes, Rasters, Videos, HDF5 or Parquet, or `penstock pack` to make a pack."
+    )

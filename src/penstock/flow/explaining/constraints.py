@@ -10,6 +10,7 @@ from penstock.flow.tuning.allocating import BUSY, Measured, Settings, capacity
 
 ENOUGH_BATCHES = 8  # the first ones open files and fill caches
 CONSUMER_BINDS = 0.1  # of its time that a consumer may wait, the first batch included
+LOCK_BINDS = 0.5  # of the time that workers wait
 CPU_BINDS = 0.8  # of what the workers could use
 
 
@@ -22,6 +23,7 @@ class Held:
     settings: Settings
     cores: int
     is_pinned: bool  # the workers
+    lock_wait_seconds: float = 0.0  # of workers, for the lock of a source
 
     @property
     def consumer_binds(self) -> bool:
@@ -32,7 +34,7 @@ class Held:
         work = metrics.work()
         consumer, waited = metrics.consumer_seconds, metrics.asked_seconds
         measured = Measured(metrics.batches, metrics.samples, waited, consumer, *work)
-        return cls(measured, metrics.costs.hops, settings, cores, is_pinned)
+        return cls(measured, metrics.costs.hops, settings, cores, is_pinned, metrics.costs.lock_wait_seconds)
 
 
 def binding_words(held: Held) -> str:
@@ -71,11 +73,22 @@ def _waiting(held: Held) -> str:
     cores = held.measured.core_wait_seconds
     if cores > held.measured.wait_seconds:
         return f"cores that others use bind: a sample waits {cores / max(held.measured.made, 1) * 1e3:.2g} ms for one"
+    if held.lock_wait_seconds > LOCK_BINDS * held.measured.wait_seconds:
+        return _locked(held)
     hop = max(MADE_BY_WORKERS, key=lambda name: held.hops[name].wait_seconds)
     each = held.hops[hop].wait_seconds / max(held.measured.made, 1) * 1e3
     if hop == "read":
         return f"reading binds: a worker waits {each:.2g} ms for the bytes of a sample"
     return f"waiting in {hop} binds ({each:.2g} ms a sample): for the disk, or for the GIL"
+
+
+def _locked(held: Held) -> str:
+    each = held.lock_wait_seconds / max(held.measured.made, 1) * 1e3
+    return (
+        "the lock of the library that reads the files binds: only one thread of a process reads at a time, and a "
+        f"worker waits {each:.2g} ms a sample for it. Pack the files, or give each worker a lock of its own with "
+        "executor='process'"
+    )
 
 
 def _nothing(held: Held) -> str:

@@ -14,6 +14,7 @@ from penstock.flow.explaining.wording import counted, size_words, source_words, 
 from penstock.flow.making.leaves import Leaf
 from penstock.flow.making.program import Program
 from penstock.flow.measuring.hops import HOPS
+from penstock.flow.measuring.lock_wait import lock_names
 from penstock.flow.order.batches import counts_after
 from penstock.flow.order.windows import WindowShuffled
 from penstock.flow.steps import Clips, Filter, Repeat, Sample, Shuffle, Skip, Step, Take, Where
@@ -215,6 +216,7 @@ def _measured(options: FlowOptions, running: Running) -> list[str]:
         f"Measured so far: {counted(metrics.batches, 'batch')}, {rate:,.0f} samples/s, "
         f"{metrics.ready / metrics.batches:.1f} batches ready when one was asked for",
         *_table(running),
+        *_lock(running),
     ]
     if metrics.batches < ENOUGH_BATCHES:
         return [*lines, f"  What binds is said after {ENOUGH_BATCHES} batches."]
@@ -223,6 +225,15 @@ def _measured(options: FlowOptions, running: Running) -> list[str]:
     lines.append(f"  {words[0].upper()}{words[1:]}.")
     proposal = None if held.consumer_binds or not running.has_random_access else cache_words(running)
     return lines if proposal is None else [*lines, f"  {proposal}"]
+
+
+def _lock(running: Running) -> list[str]:
+    """What workers waited for the lock of a source, where one has a lock and tells."""
+    seconds, made = running.metrics.costs.lock_wait_seconds, max(running.metrics.made_samples, 1)
+    if not seconds:
+        return []
+    names = ", ".join(lock_names(leaf.source for leaf in running.program.leaves))
+    return [f"  Of the waiting, {seconds / made * 1e3:.3f} ms/sample were for {names}."]
 
 
 def _table(running: Running) -> list[str]:

@@ -36,9 +36,11 @@ class Costs:
 
     hops: dict[str, HopCost] = field(default_factory=lambda: {hop: HopCost() for hop in HOPS})
     core_wait_seconds: float = 0.0  # the part of the waiting of all hops in which no core was free
+    lock_wait_seconds: float = 0.0  # the part in which another thread held the lock of a source, where it tells that
 
     def add(self, other: Costs) -> None:
         self.core_wait_seconds += other.core_wait_seconds
+        self.lock_wait_seconds += other.lock_wait_seconds
         for hop, cost in other.hops.items():
             self.hops[hop].add(cost)
 

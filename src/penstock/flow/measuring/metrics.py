@@ -77,5 +77,6 @@ class Metrics:
             "samples_per_second": self.samples / seconds if seconds else 0.0,
             "ready_batches": {"least": self.least_ready or 0, "mean": self.ready / max(self.batches, 1)},
             "core_wait_seconds": self.costs.core_wait_seconds,
+            "lock_wait_seconds": self.costs.lock_wait_seconds,
             "hops": self.costs.as_dict(),
         }

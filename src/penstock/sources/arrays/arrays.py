@@ -37,6 +37,7 @@ class Arrays(ColumnSource):
         self, images: Given, labels: NDArray[Any] | Sequence[Any] | PathLike | None = None, **columns: Any
     ) -> None:
         options = column_options("Arrays", columns)
+        told = {"images": images, "labels": labels, **columns}
         if isinstance(images, Mapping) or _is_array(images):
             tables = _in_memory(images, labels, options)
         else:
@@ -44,7 +45,7 @@ class Arrays(ColumnSource):
             labels = Path(labels).absolute() if isinstance(labels, str | os.PathLike) else labels
             tables = _in_files(paths, labels, options)
             images = [*paths]
-        super().__init__(tables, options, {"images": images, "labels": labels, **columns})
+        super().__init__(tables, options, {"images": images, "labels": labels, **columns}, told)
 
 
 def _is_array(value: Any) -> bool:

@@ -41,7 +41,7 @@ class HuggingFace(ColumnSource):
         paths = [one.absolute() for one in expand(path)]
         parts = [part for one in paths for part in _parts(one)]
         tables = [_table(part, len(parts) > 1) for part in parts]
-        super().__init__(tables, options, {"path": paths, **columns})
+        super().__init__(tables, options, {"path": paths, **columns}, {"path": path, **columns})
 
 
 class _Part(NamedTuple):

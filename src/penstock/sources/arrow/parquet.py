@@ -41,7 +41,12 @@ class Parquet(ColumnSource):
         files = parquet_paths(paths)
         kept: Kept[ArrowColumn] = Kept()
         opened = [ParquetRows(file, kept) for file in files]
-        super().__init__([_table(rows, len(files) > 1) for rows in opened], options, {"paths": files, **columns})
+        super().__init__(
+            [_table(rows, len(files) > 1) for rows in opened],
+            options,
+            {"paths": files, **columns},
+            {"paths": paths, **columns},
+        )
         self._largest = max((rows.largest_group for rows in opened), key=lambda found: found[0])
 
     def problems(self) -> list[Problem]:

@@ -26,13 +26,16 @@ from penstock.sources.provenance import provenance
 class ColumnSource:
     """Samples from tables of columns. Abstract: a format makes the tables, and is made anew when it is unpickled."""
 
-    def __init__(self, tables: Sequence[Table], options: ColumnOptions, given: Mapping[str, Any]) -> None:
+    def __init__(
+        self, tables: Sequence[Table], options: ColumnOptions, given: Mapping[str, Any], told: Mapping[str, Any]
+    ) -> None:
+        """`given` makes the same source again from any folder, `told` is what the user wrote, for a pack to keep."""
         self._tables = tuple(table for table in tables if table.length)
         if not self._tables:
             files = [table.file or table.name for table in tables] or ["the files"]
             raise DataError([Problem(files[0], None, "it holds no sample", "Check that it is the right file")])
         self._options = options
-        self._given = dict(given)
+        self._given, self._told = dict(given), dict(told)
         self._choice = agreed(self._tables, choose(self._tables[0], options))
         self._starts = [0, *np.cumsum([table.length for table in self._tables]).tolist()]
         self._labels, classes = self._labelled()
@@ -149,7 +152,7 @@ class ColumnSource:
         return []
 
     def made_from(self) -> dict[str, Any]:
-        return {**provenance(**self._given), "columns": self.taken}
+        return {**provenance(**self._told), "columns": self.taken}
 
     # Many samples
 

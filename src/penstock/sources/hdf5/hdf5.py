@@ -35,6 +35,8 @@ class HDF5(ColumnSource):
     through h5py, where one thread reads at a time; `flow.explain()` says what that costs.
     """
 
+    lock_name = "h5py's lock (one thread of a process reads at a time)"
+
     def __init__(self, paths: PathLike | Sequence[PathLike], **columns: Any) -> None:
         options = column_options("HDF5", columns)
         files = hdf5_paths(paths)
@@ -44,7 +46,7 @@ class HDF5(ColumnSource):
         if is_frames and options.channels == "auto":
             options = replace(options, channels="bgr")
         tables = _tables(files, opened, options, is_frames)
-        super().__init__(tables, options, {"paths": files, **columns})
+        super().__init__(tables, options, {"paths": files, **columns}, {"paths": paths, **columns})
 
     def lock_wait_seconds(self) -> float:
         """How long the calling thread has waited for h5py's lock."""

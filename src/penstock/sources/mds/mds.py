@@ -48,7 +48,7 @@ class MDS(ColumnSource):
             for entry in entries
             if entry.samples
         ]
-        super().__init__(tables, options, {"folder": root, "verify": verify, **columns})
+        super().__init__(tables, options, {"folder": root, "verify": verify, **columns}, {"folder": folder, **columns})
 
     def damage(self) -> list[Problem]:
         """Shards whose bytes are not those that were written, as far as index.json has hashes."""
