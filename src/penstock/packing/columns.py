@@ -157,10 +157,11 @@ class RowChecksums:
         fixed = [column.values for column in others if isinstance(column, FixedView) and _is_narrow(column)]
         lengths = [column.lengths() for column in self._variable]
         matrices = [np.ascontiguousarray(values).view(np.uint8).reshape(len(values), -1) for values in fixed + lengths]
-        self._fixed = np.ascontiguousarray(np.hstack(matrices))
+        fixed_bytes = np.hstack(matrices)
+        self._fixed, self._width = fixed_bytes.tobytes(), fixed_bytes.shape[1]
 
     def __call__(self, row: int) -> int:
-        pieces: list[bytes | memoryview] = [self._fixed[row].tobytes()]
+        pieces: list[bytes | memoryview] = [self._fixed[row * self._width : (row + 1) * self._width]]
         for column in self._variable:
             content = column.content(row)
             pieces.append(content if len(content) <= NARROW_BYTES else xxhash.xxh3_64_digest(content))

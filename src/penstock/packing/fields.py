@@ -37,7 +37,8 @@ def stored_fields(values: Sample, schema: Schema) -> Sample:
 
 def plain_text(value: Any) -> str:
     """Text that UTF-8 can hold: a file name of other bytes is written with escapes."""
-    return str(value).encode("utf-8", "backslashreplace").decode("utf-8")
+    text = str(value)
+    return text if text.isascii() else text.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
 def stored_bytes(values: Sample) -> int:

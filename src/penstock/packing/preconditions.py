@@ -7,10 +7,15 @@ import pickle
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+import numpy as np
+from numpy.typing import NDArray
+
 from penstock.errors import DataError, HopError, PackError, Problem, RecipeError
 from penstock.packing.options import PackOptions
+from penstock.packing.parallel import thread_pool
 from penstock.packing.places import Places
-from penstock.samples import Source, raise_problems
+from penstock.packing.preparing import stamp_of
+from penstock.samples import Source, describe, raise_problems
 
 
 def check_source(source: Source, options: PackOptions) -> None:
@@ -38,6 +43,20 @@ def _check_picklable(source: Source) -> None:
             f"executor process sends the source to other processes, and this one cannot be pickled: {error}. "
             "Define its class in a module that can be imported, or use executor thread."
         ) from error
+
+
+def check_unchanged(source: Source, start: int, stamps: NDArray[np.uint64], workers: int) -> None:
+    """Raise when samples, from number `start` on, are not those that an interrupted run stamped."""
+    with thread_pool(workers) as pool:
+        indices = range(start, start + len(stamps))
+        now = np.fromiter(pool.map(lambda index: stamp_of(source, index), indices), np.uint64, len(stamps))
+    changed = np.flatnonzero(now != stamps)
+    if len(changed):
+        more = f", and {len(changed) - 1} more" if len(changed) > 1 else ""
+        raise PackError(
+            f"cannot resume: {describe(source, start + int(changed[0]))} changed since it was packed{more}. "
+            "Pass --overwrite to start anew."
+        )
 
 
 @contextmanager

@@ -19,7 +19,7 @@ from penstock.geometry import as_boxes, parse_size, scaled
 from penstock.packing.fields import checked_pixels, stored_bytes, stored_fields
 from penstock.packing.options import AUTO, PackOptions
 from penstock.packing.statistics import ChannelSums, channel_sums
-from penstock.samples import Origin, Raw, ReadSample, Sample, Schema, Source, annotations_of, describe
+from penstock.samples import Origin, Part, Raw, ReadSample, Sample, Schema, Source, annotations_of, describe
 
 # From this size on a JPEG of the sample is measured at half its size: the mean is the same, the deviation of
 # photographs about one part in a hundred smaller, which is less than the choice of 500 images makes.
@@ -42,11 +42,14 @@ class Row:
     sums: ChannelSums | None = None
     stamp: int = 0
     position: int = 0  # its place in the group of pictures whose bytes stand in an earlier row
+    _bytes: int = 0
 
     @property
     def bytes(self) -> int:
-        """About how much this row takes in a shard; the same on every machine."""
-        return len(self.payload) + stored_bytes(self.values) + ROW_OVERHEAD_BYTES
+        """About how much this row takes in a shard, the same on every machine; asked for when nothing changes it."""
+        if not self._bytes:
+            self._bytes = len(self.payload) + stored_bytes(self.values) + ROW_OVERHEAD_BYTES
+        return self._bytes
 
 
 @dataclass(frozen=True)
@@ -86,8 +89,11 @@ class Preparation:
             return self.options.codec
         return original if original in KEPT_WHEN_RESIZED else self.default_codec
 
-    def finished(self, row: Row) -> Row:
-        return row if self.finish is None else self.finish(row)
+    def finished(self, row: Row, number: int) -> Row:
+        if self.finish is None:
+            return row
+        row.values.setdefault("key", str(number))
+        return self.finish(row)
 
 
 def prepare_range(
@@ -133,43 +139,54 @@ def prepare_index(
     sums: ChannelSums | None = None,
 ) -> Row | BadSample:
     """One sample of a source with random access; `ahead` and `sums` are what is known of it already."""
-    stamp = stamp_of(source, index, None if ahead is None else ahead.origin)
+    values = annotations_of(source, index) if getattr(source, "encoded_images", False) else None
+    stamp = stamp_of(source, index, None if ahead is None else ahead.origin, values)
     hop = "read"
     try:
         raw = source.read(index) if ahead is None else ahead.raw
         hop = "decode"
-        if getattr(source, "encoded_images", False):
-            row = _row_from_file(raw.data, annotations_of(source, index), preparation, measured, sums)
+        if values is not None:
+            row = _row_from_file(raw.data, values, preparation, measured, sums)
         else:
             row = row_from_sample(source.decode(raw), preparation)
         hop = "encode"
-        row = preparation.finished(row)
+        row = preparation.finished(row, index)
     except PenstockError:
         raise
     except Exception as error:  # noqa: BLE001 - whatever a source raises, the user must learn which sample it was
         return _bad(preparation, describe(source, index), hop, error, stamp)
     row.stamp = stamp
+    row.values.setdefault("key", str(index))
+    row.bytes  # noqa: B018 - worked out here, so that the thread that writes needn't
     return row
 
 
 def prepare_raws(part: Decodes, key: str, preparation: Preparation, raws: Sequence[Raw]) -> list[Any]:
     """The rows of consecutive samples of a part, in order; for h264 one group of pictures, bad ones first."""
     if preparation.options.codec != "h264":
-        return [_attempted(part, key, raw, preparation, _finished_row) for raw in raws]
+        return [_attempted(part, key, raw, preparation, row_from_sample, finishes=True) for raw in raws]
     outcomes = [_attempted(part, key, raw, preparation, _framed) for raw in raws]
     bad = [item for item in outcomes if isinstance(item, BadSample)]
     return bad + _group_of_pictures([item for item in outcomes if not isinstance(item, BadSample)], preparation)
 
 
 def _attempted(
-    part: Decodes, key: str, raw: Raw, preparation: Preparation, make: Callable[[Sample, Preparation], Any]
+    part: Decodes,
+    key: str,
+    raw: Raw,
+    preparation: Preparation,
+    make: Callable[[Sample, Preparation], Any],
+    finishes: bool = False,
 ) -> Any:
+    hop = "decode"
     try:
-        return make(part.decode(raw), preparation)
+        made = make(part.decode(raw), preparation)
+        hop = "encode"
+        return preparation.finished(made, raw.index) if finishes else made
     except PenstockError:
         raise
     except Exception as error:  # noqa: BLE001 - as above
-        return _bad(preparation, f"{key} sample {raw.index}", "decode", error, 0)
+        return _bad(preparation, f"{key} sample {raw.index}", hop, error, 0)
 
 
 def _bad(preparation: Preparation, name: str, hop: str, error: Exception, stamp: int) -> BadSample:
@@ -219,10 +236,6 @@ def row_from_sample(sample: Sample, preparation: Preparation) -> Row:
         return Row(stored_fields(sample, preparation.schema), b"", 0, 0)
     pixels, values, header = _pixels_and_values(sample, preparation)
     return _encoded(pixels, values, preparation, header, preparation.target(header.width, header.height))
-
-
-def _finished_row(sample: Sample, preparation: Preparation) -> Row:
-    return preparation.finished(row_from_sample(sample, preparation))
 
 
 def _pixels_and_values(sample: Sample, preparation: Preparation) -> tuple[NDArray[np.uint8], Sample, Header]:
@@ -284,17 +297,29 @@ def _scaled_fields(values: Sample, schema: Schema, header: Header, size: tuple[i
     return scaled_values
 
 
-def stamp_of(source: Source, index: int, known: Origin | None = None) -> int:
-    """A number that changes when the file or the annotations behind a sample change; 0 where that is unknown."""
+def stamp_of(source: Source, index: int, known: Origin | None = None, values: Sample | None = None) -> int:
+    """A number that changes when the file or the annotations behind a sample change; 0 where that is unknown.
+
+    `known` and `values` are its origin and annotations, where somebody has asked for them already.
+    """
     origin = getattr(source, "origin", None)
     annotations = getattr(source, "annotations", None)
     if origin is None or annotations is None or not getattr(source, "tells_origins", True):
         return 0
     try:
-        pieces = [repr(known or origin(index)).encode("utf-8", "surrogatepass")]
+        pieces = list(map(str, known or origin(index)))
     except OSError:
         return 0  # reading it will say so, with its name
-    for name, value in annotations(index).items():
-        pieces.append(name.encode())
-        pieces.append(value.tobytes() if isinstance(value, np.ndarray) else str(value).encode("utf-8", "surrogatepass"))
-    return xxhash.xxh3_64_intdigest(b"".join(pieces))
+    arrays = []
+    for name, value in (annotations(index) if values is None else values).items():
+        if isinstance(value, np.ndarray):
+            arrays.append(value.tobytes())
+        else:
+            pieces += (name, str(value))
+    return xxhash.xxh3_64_intdigest("\0".join(pieces).encode("utf-8", "surrogatepass") + b"".join(arrays))
+
+
+def stamp_of_part(part: Part) -> str:
+    """A text that changes when the file or the labels behind a part change."""
+    stamp = part.stamp() if hasattr(part, "stamp") else repr(sorted(part.label_counts.items())).encode()
+    return xxhash.xxh3_64_hexdigest(repr(part.origin()).encode() + stamp)

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import xxhash
 from numpy.typing import NDArray
 
 from penstock.errors import PackError, RecipeError
@@ -22,15 +21,15 @@ from penstock.packing.memory import Blocks
 from penstock.packing.options import AUTO, PackOptions, make_options
 from penstock.packing.parallel import thread_pool
 from penstock.packing.places import Places
-from penstock.packing.preconditions import check_source, clear_words, every_damage
-from penstock.packing.preparing import BadSample, Preparation, Row, stamp_of
+from penstock.packing.preconditions import check_source, check_unchanged, clear_words, every_damage
+from penstock.packing.preparing import BadSample, Preparation, Row, stamp_of_part
 from penstock.packing.progress import ProgressBar
 from penstock.packing.reader import Pack
 from penstock.packing.shards import ShardWriter, file_checksum
 from penstock.packing.splitting import SplitPlan, plan_part_splits, plan_splits
 from penstock.packing.statistics import SAMPLE_COUNT, ChannelSums
 from penstock.packing.work import TASK_BYTES, Place, Prepared, prepared_parts, prepared_samples
-from penstock.samples import Part, Source, describe
+from penstock.samples import Part, Source
 from penstock.seeds import random_bits
 
 
@@ -139,7 +138,7 @@ class _PackWriter:
         if self.parts is None:
             plan["samples"] = len(self.source)
         else:
-            plan["files"] = {part.key: _part_stamp(part) for part in self.parts}
+            plan["files"] = {part.key: stamp_of_part(part) for part in self.parts}
         return plan
 
     def _go_on(self) -> None:
@@ -150,7 +149,7 @@ class _PackWriter:
             self.sums += ChannelSums.from_dict(shard.sums)
             self.skipped += shard.skipped
             if self.parts is None:
-                self._check_unchanged(start, self.journal.stamps(number))
+                check_unchanged(self.source, start, self.journal.stamps(number), self.options.worker_count)
                 start = shard.sample
         keep = {shard.entry.file for shard in finished}
         for path in self.places.content.iterdir():
@@ -158,17 +157,6 @@ class _PackWriter:
                 path.unlink()
         if finished and self.options.codec == "raw":
             self.raw_size = _raw_size(self.places.content / finished[0].entry.file)
-
-    def _check_unchanged(self, start: int, stamps: NDArray[np.uint64]) -> None:
-        with thread_pool(self.options.worker_count) as pool:
-            indices = range(start, start + len(stamps))
-            now = np.fromiter(pool.map(lambda index: stamp_of(self.source, index), indices), np.uint64, len(stamps))
-        changed = np.flatnonzero(now != stamps)
-        if len(changed):
-            raise PackError(
-                f"cannot resume: {describe(self.source, start + int(changed[0]))} changed since it was packed"
-                f"{f', and {len(changed) - 1} more' if len(changed) > 1 else ''}. Pass --overwrite to start anew."
-            )
 
     # The shards
 
@@ -325,12 +313,6 @@ class _OpenShard:
     def abandon(self) -> None:
         if self.shard is not None:
             self.shard.abandon()
-
-
-def _part_stamp(part: Part) -> str:
-    """A text that changes when the file or the labels behind a part change."""
-    stamp = part.stamp() if hasattr(part, "stamp") else repr(sorted(part.label_counts.items())).encode()
-    return xxhash.xxh3_64_hexdigest(repr(part.origin()).encode() + stamp)
 
 
 def _raw_size(path: Path) -> tuple[int, int]:

@@ -16,11 +16,12 @@ IMAGE_ENDINGS = frozenset({".jpg", ".jpeg", ".png", ".webp", ".tif", ".tiff", ".
 VIDEO_ENDINGS = frozenset({".mp4", ".avi", ".mov", ".mkv", ".m4v", ".mpg", ".mpeg", ".webm", ".wmv", ".ts", ".flv"})
 
 PathLike = str | os.PathLike[str]
+_DIGITS = re.compile(r"(\d+)")
 
 
 def natural(text: str) -> list[tuple[int, int, str]]:
     """A sort key that puts frame_9 before frame_10."""
-    return [(0, int(piece), "") if piece.isdecimal() else (1, 0, piece) for piece in re.split(r"(\d+)", text) if piece]
+    return [(0, int(piece), "") if piece.isdecimal() else (1, 0, piece) for piece in _DIGITS.split(text) if piece]
 
 
 def expand(paths: PathLike | Sequence[PathLike]) -> list[Path]:
