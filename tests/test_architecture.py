@@ -21,7 +21,7 @@ LEVELS = (
     ("samples", "seeds", "geometry", "results", "runs", "codecs", "storage"),
     ("augment",),
     ("sources", "packing"),
-    ("opening",),
+    ("opening", "exporting"),
     ("flow",),
     ("diagnosis",),
     ("tasks",),

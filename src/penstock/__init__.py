@@ -38,6 +38,9 @@ _HOMES = {
     "from_sequence": "penstock.flow.streams.sequences",
     "mix": "penstock.flow.flow",
     "Pack": "penstock.packing.reader",
+    "Export": "penstock.exporting.manifest",
+    "ExportOptions": "penstock.exporting.options",
+    "export": "penstock.exporting.exporter",
     "PackOptions": "penstock.packing.options",
     "open": "penstock.opening",
     "pack": "penstock.packing.writer",
@@ -62,6 +65,9 @@ if TYPE_CHECKING:
     from penstock.errors import PenstockError as PenstockError
     from penstock.errors import Problem as Problem
     from penstock.errors import RecipeError as RecipeError
+    from penstock.exporting.exporter import export as export
+    from penstock.exporting.manifest import Export as Export
+    from penstock.exporting.options import ExportOptions as ExportOptions
     from penstock.flow.flow import Flow as Flow
     from penstock.flow.flow import mix as mix
     from penstock.flow.streams.sequences import from_sequence as from_sequence

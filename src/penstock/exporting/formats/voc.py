@@ -1,0 +1,75 @@
+"""Pascal VOC: JPEGImages/x.jpg, Annotations/x.xml, ImageSets/Main/train.txt. The numbers are those of Penstock.
+
+VOC's own files count pixels from 1, and programs differ in what they make of that; Penstock shifts nothing either way.
+"""
+
+from __future__ import annotations
+
+from xml.sax.saxutils import escape
+
+from penstock.exporting.formats.box_checks import EveryBoxHasAClass, beyond_boxes, class_name
+from penstock.exporting.formats.image_files import ImageFiles
+from penstock.exporting.pieces import MANY_FILES, Brief, Finished, Piece, PieceWriter
+from penstock.exporting.rendering import Rendering
+from penstock.exporting.roles import need_boxes
+from penstock.exporting.tables import shortest, write_classes
+from penstock.packing.preparing import Row
+
+SETS = "sets"
+CORNERS = ("xmin", "ymin", "xmax", "ymax")
+
+
+class Voc:
+    """The format `voc`; all files lie in one folder, so slashes in keys become _."""
+
+    whole_videos = False
+    limits = MANY_FILES
+
+    def __init__(self, brief: Brief) -> None:
+        need_boxes(brief.roles, "voc")
+        self.brief = brief
+
+    def rendering(self) -> Rendering:
+        return Rendering(quality=self.brief.options.quality, check=EveryBoxHasAClass(self.brief.roles))
+
+    def left_out(self) -> tuple[str, ...]:
+        return beyond_boxes(self.brief.roles)
+
+    def begin(self, piece: Piece) -> PieceWriter:
+        return ImageFiles(self.brief, piece, "JPEGImages", self._write, folders=False)
+
+    def _write(self, piece: Piece, row: Row, name: str, path: str) -> None:
+        boxes, labels = self.brief.roles.boxes_of(row.values)
+        objects = [
+            _object(class_name(self.brief.roles, int(label)), [shortest(value) for value in box])
+            for box, label in zip(boxes, labels, strict=True)
+        ]
+        text = "\n".join(
+            [
+                "<annotation>",
+                "  <folder>JPEGImages</folder>",
+                f"  <filename>{escape(path.rsplit('/', 1)[-1])}</filename>",
+                f"  <size><width>{row.width}</width><height>{row.height}</height><depth>3</depth></size>",
+                "  <segmented>0</segmented>",
+                *objects,
+                "</annotation>\n",
+            ]
+        )
+        piece.add_file(self.brief.folder, f"Annotations/{name}.xml", text.encode())
+        piece.add_line(SETS, name)
+
+    def finish(self, finished: Finished) -> None:
+        write_classes(self.brief.folder, self.brief.roles.classes)
+        folder = self.brief.folder / "ImageSets" / "Main"
+        folder.mkdir(parents=True, exist_ok=True)
+        for split in finished.splits or ("",):
+            with (folder / f"{split or 'all'}.txt").open("w", encoding="utf-8") as file:
+                file.writelines(f"{line}\n" for line in finished.lines(SETS, unit=split))
+
+
+def _object(name: str, corners: list[str]) -> str:
+    sides = "".join(f"<{side}>{value}</{side}>" for side, value in zip(CORNERS, corners, strict=True))
+    return (
+        f"  <object><name>{escape(name)}</name><pose>Unspecified</pose><truncated>0</truncated>"
+        f"<difficult>0</difficult><bndbox>{sides}</bndbox></object>"
+    )

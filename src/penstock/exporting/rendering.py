@@ -1,0 +1,52 @@
+"""The last step of a sample in a worker: its row as a format stores it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from penstock.codecs.headers import Header, read_header
+from penstock.codecs.images import decode_image, encode_image
+from penstock.packing.preparing import KEPT_WHEN_RESIZED, Row
+
+# What nearly every program opens; other kinds become PNG.
+KEPT_KINDS = ("jpeg", "png", "webp", "bmp")
+
+ENDINGS = {"jpeg": "jpg", "png": "png", "webp": "webp", "bmp": "bmp", "gif": "gif"}
+
+
+@dataclass(frozen=True)
+class Rendering:
+    """Makes the bytes of an image such that others read the same pixels, then lets the format have the row.
+
+    With no kind to keep the bytes are pixels, and stay.
+    Images that EXIF turns are written upright: labels belong to the upright image, and most readers ignore EXIF.
+    """
+
+    kept_kinds: tuple[str, ...] = KEPT_KINDS
+    quality: int = 95
+    swaps_colours: bool = False
+    encode: Callable[[Row], bytes] | None = None
+    check: Callable[[Row], None] | None = None
+
+    def __call__(self, row: Row) -> Row:
+        if self.check is not None:
+            self.check(row)
+        if row.payload and self.kept_kinds:
+            row = replace(row, payload=self._readable(row.payload))
+        return row if self.encode is None else replace(row, payload=self.encode(row))
+
+    def _readable(self, data: bytes | memoryview) -> bytes | memoryview:
+        header = read_header(data)
+        fits = header.kind in self.kept_kinds and header.orientation == 1
+        if fits and not self.swaps_colours:
+            return data
+        pixels = decode_image(data)
+        if self.swaps_colours:
+            pixels = np.ascontiguousarray(pixels[:, :, ::-1])
+        return encode_image(pixels, self._codec(header), self.quality)
+
+    def _codec(self, header: Header) -> str:
+        return header.kind if header.kind in self.kept_kinds and header.kind in KEPT_WHEN_RESIZED else "png"
