@@ -94,10 +94,17 @@ def test_a_pack_that_is_not_there_is_exit_code_4(look: str, tmp_path: Path) -> N
     assert outcome.err == f"penstock: {tmp_path}/nowhere.pack does not exist.\n"
 
 
-def test_a_folder_that_is_no_pack_is_exit_code_4(photos: Path) -> None:
-    outcome = run_here("info", photos)
+def test_a_folder_that_is_nothing_known_is_exit_code_4(tmp_path: Path) -> None:
+    (tmp_path / "notes.md").write_text("nothing")
+    outcome = run_here("info", tmp_path)
     assert outcome.exit_code == 4
-    assert "is not a pack" in outcome.err and "penstock pack" in outcome.err
+    assert "is not a pack" in outcome.err and "1 .md" in outcome.err and "penstock pack" in outcome.err
+
+
+def test_a_folder_that_is_no_pack_has_nothing_to_verify(photos: Path) -> None:
+    outcome = run_here("verify", photos)
+    assert outcome.exit_code == 4
+    assert "is not a pack" in outcome.err
 
 
 def test_an_existing_pack_is_kept_unless_told_otherwise(photos: Path, pets: Path) -> None:

@@ -1,4 +1,7 @@
-"""`open`: a path becomes the Source that reads it; what it is, is recognised by what is there, never by a flag."""
+"""`open`: a path becomes the Source that reads it; what it is, is recognised by what is there, never by a flag.
+
+Looking at a pack imports no source: what recognises the other formats is imported when something is no pack.
+"""
 
 from __future__ import annotations
 
@@ -7,13 +10,16 @@ import inspect
 import os
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from penstock.errors import PackError, RecipeError, nearest
-from penstock.opening.recognising import Found, recognised
-from penstock.packing.layout import MANIFEST_NAME
+from penstock.packing.layout import INDEX_NAME, MANIFEST_NAME
 from penstock.packing.reader import Pack
-from penstock.sources.paths import PathLike, expand
+
+if TYPE_CHECKING:
+    from penstock.opening.recognising import Found
+
+PathLike = str | os.PathLike[str]
 
 # Where each constructor lives: a format's module is imported when one of its files is opened.
 HOMES = {
@@ -44,12 +50,10 @@ def open(path: PathLike, *, verify: bool = False, **options: Any) -> Any:  # noq
     checksums of a pack (of each sample) or of MDS shards are checked when they are read.
     """
     first = _first(path)
-    if first is None:
-        return Pack(os.fspath(path), verify=verify)  # which says that there is nothing, or that it is not finished
-    found = recognised(first)
-    if found.kind == "Pack":
+    if first is None or is_pack(first):
         _refuse(options, "a pack")
-        return Pack(first, verify=verify)
+        return Pack(os.fspath(path), verify=verify)  # which says that there is nothing, or that it is not finished
+    found = _recognised(first)
     if not found.kind:
         raise _unrecognised(path, found)
     make = constructor(found.kind)
@@ -59,10 +63,19 @@ def open(path: PathLike, *, verify: bool = False, **options: Any) -> Any:  # noq
     return make(path, **options)
 
 
+def is_pack(path: Path) -> bool:
+    """Whether a path is meant to be a pack: one that lost its manifest is told so, not taken for Arrow files."""
+    return path.is_dir() and (
+        path.suffix == ".pack" or any((path / name).is_file() for name in (MANIFEST_NAME, INDEX_NAME))
+    )
+
+
 def kind_of(path: PathLike) -> str:
     """The name of the constructor that `open` would choose; empty where it would choose none."""
     first = _first(path)
-    return "" if first is None else recognised(first).kind
+    if first is None or is_pack(first):
+        return "Pack"
+    return _recognised(first).kind
 
 
 def constructor(kind: str) -> Callable[..., Any]:
@@ -77,7 +90,15 @@ def _first(path: PathLike) -> Path | None:
         return Path(path)
     if "*" not in os.fspath(path):
         return None
+    from penstock.sources.paths import expand
+
     return expand(path)[0]
+
+
+def _recognised(path: Path) -> Found:
+    from penstock.opening.recognising import recognised
+
+    return recognised(path)
 
 
 def _refuse(options: dict[str, Any], what: str) -> None:

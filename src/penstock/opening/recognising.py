@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from penstock.codecs.tiff import is_georeferenced
-from penstock.packing.layout import INDEX_NAME, MANIFEST_NAME
 from penstock.sources.paths import IMAGE_ENDINGS, VIDEO_ENDINGS
 
 TIFF_ENDINGS = (".tif", ".tiff")
@@ -68,8 +67,6 @@ def _folder(path: Path) -> Found:
 
 def _marked(path: Path) -> str:
     """Formats whose folders say what they are."""
-    if (path / MANIFEST_NAME).is_file() or (path / INDEX_NAME).is_file() or path.suffix == ".pack":
-        return "Pack"
     if (path / "dataset_dict.json").is_file() or (path / "state.json").is_file():
         return "HuggingFace"
     if (path / "project_config.yaml").is_file():
