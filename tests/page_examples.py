@@ -112,7 +112,7 @@ def _use(value: Any) -> None:
             _first(flow)
     elif isinstance(value, Iterator) or type(value).__module__.startswith("penstock.flow.adapters"):
         _first(value)
-    elif isinstance(value, ps.Source):
+    elif isinstance(value, ps.Source) and not isinstance(value, type):
         value.decode(value.read(0))
 
 

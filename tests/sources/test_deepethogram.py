@@ -345,3 +345,23 @@ def test_a_project_is_checked_and_packed_by_command(tmp_path: Path) -> None:
     assert len(pack) == 3 * FRAMES
     assert pack.classes == BEHAVIOURS
     np.testing.assert_array_equal(pack.split("val").column("labels"), label_values(1))
+
+
+# Real files
+
+
+def test_a_project_of_real_videos_and_labels_is_clean(tmp_path: Path, shared_data: Path) -> None:
+    behaviours = ["background", "close", "wing_extension", "walking"]
+    write_project(tmp_path, [], class_names=behaviours)
+    for name in ("flies_courtship_120s", "dlc_openfield_m3v1mp4"):
+        own = tmp_path / "DATA" / name
+        own.mkdir(parents=True)
+        (own / f"{name}.mp4").symlink_to(shared_data / "video" / f"{name}.mp4")
+    shutil.copy(shared_data / "video" / "flies_courtship_120s_labels.csv", tmp_path / "DATA" / "flies_courtship_120s")
+    source = ps.DeepEthogram(tmp_path)
+    assert not errors_of(source)
+    mouse, flies = source.parts
+    assert (flies.expected, mouse.expected) == (3000, 2330)
+    assert not mouse.label_counts and set(flies.label_counts) <= set(range(4)) and len(flies.label_counts) > 1
+    first = flies.decode(next(flies.stream()))
+    assert first["image"].shape == (32, 32, 3) and set(first["labels"].tolist()) <= {0, 1}
