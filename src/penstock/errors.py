@@ -5,6 +5,7 @@ PenstockError                 exit  for
 ├─ DataError                    3   the user's files: a list of Problem(file, row, what, remedy)
 ├─ PackError                    4   a pack is missing, damaged, or of another format version
 ├─ HopError                     3   one sample failed on its way: which hop, which sample, which file
+├─ TrainingError                5   a training cannot go on: a loss that is no number, too little memory or disk
 └─ MissingExtra (ImportError)   2   the exact pip line to run
 
 Deep code raises the short reason; the hop or the verb adds sample and file once.
@@ -102,6 +103,12 @@ class HopError(PenstockError):
 
     def __reduce__(self) -> tuple[type[HopError], tuple[str, str, str, str]]:
         return type(self), (self.hop, self.sample, self.reason, self.remedy)
+
+
+class TrainingError(PenstockError):
+    """A training cannot go on; what it has reached is kept."""
+
+    exit_code = 5
 
 
 class MissingExtra(PenstockError, ImportError):  # noqa: N818 - the name that users see says what is missing
