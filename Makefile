@@ -1,12 +1,14 @@
-# One place for every habit: setup fix check test demo bench docs.
+# One place for every habit: setup fix check test test-peers demo bench docs.
 # Uses uv where it is found, plain venv + pip otherwise. Nothing but Python needs to be installed.
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 UV := $(shell command -v uv 2>/dev/null)
 STAMP := $(VENV)/.penstock-installed
+PEERS ?= .venv-peers
+PEERS_STAMP := $(PEERS)/.penstock-installed
 
-.PHONY: setup fix check test demo bench docs
+.PHONY: setup fix check test test-peers demo bench docs
 
 setup: $(STAMP)
 
@@ -36,6 +38,21 @@ check: setup
 
 test: setup
 	$(BIN)/python -m pytest -q
+
+# The frameworks that judge us (TensorFlow, JAX, …), in an environment of their own: 9 GB, some minutes the first time.
+test-peers: $(PEERS_STAMP)
+	$(PEERS)/bin/python -m pytest -q tests/peers
+
+# The kernel is built by setup; the environment of the peers uses the same source folder.
+$(PEERS_STAMP): pyproject.toml | $(STAMP)
+ifneq ($(UV),)
+	test -x $(PEERS)/bin/python || $(UV) venv --quiet --python $(PYTHON) $(PEERS)
+	$(UV) pip install --quiet --python $(PEERS)/bin/python -e '.[peers]'
+else
+	test -x $(PEERS)/bin/python || $(PYTHON) -m venv $(PEERS)
+	$(PEERS)/bin/python -m pip install --quiet --disable-pip-version-check -e '.[peers]'
+endif
+	@touch $(PEERS_STAMP)
 
 demo: setup
 	$(BIN)/penstock demo --folder demo-output

@@ -34,16 +34,18 @@ def tf_dataset(flow: Flow) -> Any:
             del batch
 
     dataset = tf.data.Dataset.from_generator(batches, output_signature=signature)
-    return dataset.apply(tf.data.experimental.assert_cardinality(_cardinality(epochs, tf)))
+    count = _cardinality(epochs, tf)
+    return dataset if count is None else dataset.apply(tf.data.experimental.assert_cardinality(count))
 
 
-def _cardinality(epochs: Epochs, tf: Any) -> int:
+def _cardinality(epochs: Epochs, tf: Any) -> int | None:
+    """How many batches the dataset has; None where nobody knows, which is what TensorFlow assumes."""
     if epochs.is_endless:
         return int(tf.data.INFINITE_CARDINALITY)
     try:
         return epochs.count()
     except UnknownLength:
-        return int(tf.data.UNKNOWN_CARDINALITY)
+        return None
 
 
 def _spec(name: str, value: Any, epochs: Epochs, tf: Any) -> Any:
