@@ -24,6 +24,7 @@ INTERRUPTED = 130
 HOMES = {
     "check": ("penstock.cli.check", "Find every problem of raw files, by file and row."),
     "pack": ("penstock.cli.pack", "Turn raw files into a pack that is read fast."),
+    "export": ("penstock.cli.export", "Write any data as files of another format."),
     "info": ("penstock.cli.looks", "Say what is in a pack."),
     "show": ("penstock.cli.looks", "Draw one sample with its boxes or labels."),
     "verify": ("penstock.cli.looks", "Check every checksum of a pack."),

@@ -14,6 +14,9 @@ from typing import Any, TypeVar
 import click
 
 import penstock as ps
+from penstock.exporting.options import CODECS as EXPORT_CODECS
+from penstock.exporting.options import LAYOUTS as EXPORT_LAYOUTS
+from penstock.exporting.options import SPELLINGS, ExportOptions
 from penstock.packing.options import CODECS, PackOptions
 from penstock.sources.columns.options import BOX_FORMATS, CHANNELS, LAYOUTS, ColumnOptions
 
@@ -74,6 +77,29 @@ PACK_OPTIONS: dict[str, tuple[Any, str]] = {
         "process for sources whose Python code holds the interpreter lock.",
     ),
 }
+
+EXPORT_OPTIONS: dict[str, tuple[Any, str]] = {
+    "layout": (
+        click.Choice(sorted({layout for layouts in EXPORT_LAYOUTS.values() for layout in layouts})),
+        "directory: named or numbered; hdf5: deepethogram; numpy: npz.",
+    ),
+    "codec": (
+        click.Choice([*EXPORT_CODECS, *SPELLINGS]),
+        "auto keeps the bytes of image files as they are; frames of videos become jpeg, other pixels png.",
+    ),
+    "quality": (int, "Of jpeg and webp, 1 to 100."),
+    **{name: PACK_OPTIONS[name] for name in ("longest_side", "shortest_side", "size")},
+    "shard_samples": (int, "Samples at which a shard is closed (tfrecord, webdataset, hdf5)."),
+    "shard_mb": (int, "Size at which a shard is closed; 128 for tfrecord and webdataset if neither is given."),
+    "on_bad_sample": (click.Choice(["raise", "skip"]), "skip leaves it out, counts it and lists it in export.yaml."),
+    **{name: PACK_OPTIONS[name] for name in ("workers", "executor")},
+}
+
+# Options of sources that `export` takes; which source reads the data, looking at it decides.
+EXPORTED_SOURCE_OPTIONS = (
+    *("labels", "boxes", "images", "classes", "group_from", "split_from", "tile_px", "overlap", "fit", "crop"),
+    *("units", "prefer", "allow_outside"),
+)
 
 # Which column is which field, for formats that have columns; `fields` is for Python.
 COLUMN_OPTIONS: dict[str, tuple[Any, str]] = {
@@ -139,6 +165,14 @@ def pack_options(kind: type[Any]) -> Callable[[Command], Command]:
     options = {**PACK_OPTIONS, **({"codec": VIDEO_CODECS} if kind.__name__ in FRAME_SOURCES else {})}
     defaults = {field.name: field.default for field in dataclasses.fields(PackOptions) if field.name not in skip}
     return _adding({name: options[name] for name in defaults}, defaults)
+
+
+def export_options() -> Callable[[Command], Command]:
+    """Add the options of exporting, and those of sources without a default: only what is given is passed on."""
+    own = {field.name: field.default for field in dataclasses.fields(ExportOptions) if field.name in EXPORT_OPTIONS}
+    sources = {name: SOURCE_OPTIONS[name] for name in EXPORTED_SOURCE_OPTIONS}
+    unset = {name: False if kind is bool else None for name, (kind, _) in sources.items()}
+    return _adding({**EXPORT_OPTIONS, **sources}, {**own, **unset})
 
 
 def _adding(options: dict[str, tuple[Any, str]], defaults: dict[str, Any]) -> Callable[[Command], Command]:

@@ -2,5 +2,5 @@
 
 options ──► runs: samples by split, in order ──► packing's preparation in workers, `rendering` at its end
                                                           │ rows in order
-          export.json ◄── finish: tables ◄── journal ◄── pieces: what a format writes before it is noted as done
+          export.yaml ◄── finish: tables ◄── journal ◄── pieces: what a format writes before it is noted as done
 """

@@ -1,4 +1,4 @@
-"""export.json: what an export is and what it was made from; and an export as Python sees it."""
+"""export.yaml: what an export is and what it was made from; and an export as Python sees it."""
 
 from __future__ import annotations
 
@@ -12,13 +12,14 @@ from typing import Any
 from penstock.errors import PackError
 from penstock.packing.places import Made
 
-MANIFEST_NAME = "export.json"
+# YAML, and JSON too; readers of many formats take a .json for annotations.
+MANIFEST_NAME = "export.yaml"
 EXPORT = Made("export", MANIFEST_NAME, has_folders=True)
 
 
 @dataclass(frozen=True)
 class Export:
-    """A finished export: where it is and what is in it, as export.json says."""
+    """A finished export: where it is and what is in it, as export.yaml says."""
 
     path: Path
     to: str
@@ -38,7 +39,7 @@ class Export:
 
 
 def write_manifest(folder: Path, values: dict[str, Any]) -> None:
-    """Write export.json, last, with the number and size of all other files."""
+    """Write export.yaml, last, with the number and size of all other files."""
     sizes = [path.stat().st_size for path in files_of(folder)]
     values = {"format": "penstock export", **values, "files": len(sizes), "bytes": sum(sizes)}
     text = json.dumps(values, indent=1, ensure_ascii=False)
@@ -46,7 +47,7 @@ def write_manifest(folder: Path, values: dict[str, Any]) -> None:
 
 
 def read_export(path: str | Path) -> Export:
-    """What export.json says, or why this is no export."""
+    """What export.yaml says, or why this is no export."""
     folder = Path(path)
     try:
         values = json.loads((folder / MANIFEST_NAME).read_text(encoding="utf-8"))

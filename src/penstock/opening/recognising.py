@@ -116,7 +116,7 @@ def _kind_by_name(file: Path) -> str:
     name = file.name.lower()
     if ".tfrecord" in name:  # train.tfrecord-00000-of-00010, x.tfrecord.gz
         return "TFRecords"
-    if name in ("readme.txt", "license.txt", "dataset_info.json", "requirements.txt"):
+    if name in ("readme.txt", "license.txt", "dataset_info.json", "requirements.txt", "classes.txt"):
         return ""
     return next((kind for ending, kind in ENDINGS.items() if name.endswith(ending)), "")
 

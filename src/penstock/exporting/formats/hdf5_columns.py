@@ -20,13 +20,17 @@ CHUNK_BYTES = 64 << 10
 
 @dataclass(frozen=True)
 class Column:
-    """A dataset: its name, the shape and type of one row, whether rows differ in length, and where values come from."""
+    """A dataset: its name, the shape and type of one row, whether rows differ in length, and where values come from.
+
+    `columns` is an attribute: what varies are rows of so many numbers, one after another.
+    """
 
     name: str
     dtype: np.dtype[Any] | type[str]
     shape: tuple[int, ...]
     varies: bool
     value: Callable[[Row], Any]
+    columns: int = 0
 
     def create(self, file: Any) -> None:
         import h5py
@@ -36,9 +40,11 @@ class Column:
             dtype = h5py.vlen_dtype(self.dtype)
         row_bytes = 16 if self.varies or self.dtype is str else int(np.prod(self.shape)) * np.dtype(dtype).itemsize
         rows = max(1, min(1024, CHUNK_BYTES // max(row_bytes, 1)))
-        file.create_dataset(
+        made = file.create_dataset(
             self.name, (0, *self.shape), dtype, maxshape=(None, *self.shape), chunks=(rows, *self.shape)
         )
+        if self.columns:
+            made.attrs["columns"] = np.int64(self.columns)
 
     def append(self, file: Any, rows: Sequence[Row]) -> None:
         if not rows:
@@ -111,7 +117,7 @@ def _field_columns(field: Field) -> list[Column]:
         return [Column(field.name, dtype, (), False, value)]
     if field.kind != "boxes" and field.shape is not None and None not in field.shape:
         return [Column(field.name, dtype, tuple(side or 0 for side in field.shape), False, value)]
-    found = [Column(field.name, dtype, (), True, value)]
+    found = [Column(field.name, dtype, (), True, value, 4 if field.kind == "boxes" else 0)]
     if field.kind == "array":
         sides = (len(field.shape or ()),)
         found.append(

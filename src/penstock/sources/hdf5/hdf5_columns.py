@@ -38,7 +38,7 @@ def _column(file: Hdf5File, name: str, dataset: Any) -> Column:
         return ArrayColumn(np.array(dataset.asstr()[()], object))
     inner = h5py.check_vlen_dtype(dataset.dtype)
     if inner is not None and dataset.ndim == 1:
-        return Hdf5Column(file, name, _vlen_holds(inner))
+        return Hdf5Column(file, name, _vlen_holds(inner, int(dataset.attrs.get("columns", 0))))
     if dataset.dtype.kind not in "biuf" or dataset.dtype.itemsize > 8:
         return Hdf5Column(file, name, Holds("other", note=f"it holds {dataset.dtype}, which no field can hold"))
     mapped = mapped_column(file.path, dataset)
@@ -49,11 +49,12 @@ def _column(file: Hdf5File, name: str, dataset: Any) -> Column:
     return Hdf5Column(file, name, Holds("array", dataset.dtype.name, dataset.shape[1:]))
 
 
-def _vlen_holds(inner: Any) -> Holds:
+def _vlen_holds(inner: Any, columns: int) -> Holds:
+    """Lists of numbers; an attribute `columns`, as exports write it for boxes, says that they are rows of so many."""
     if inner == np.uint8 or inner == np.int8:
         return Holds("bytes")
     if inner.kind in "biuf":
-        return Holds("array", inner.name, (None,))
+        return Holds("array", inner.name, (None, columns) if columns else (None,))
     return Holds("other", note=f"it holds lists of {inner}, which no field can hold")
 
 
@@ -65,7 +66,9 @@ class Hdf5Column:
 
     def value(self, row: int) -> Any:
         found = self._file.read(self._name, row)
-        return np.ascontiguousarray(found).view(np.uint8).data if self.holds.what == "bytes" else found
+        if self.holds.what == "bytes":
+            return np.ascontiguousarray(found).view(np.uint8).data
+        return found.reshape(-1, *self.holds.shape[1:]) if self.holds.shape[:1] == (None,) else found
 
     def values(self, rows: Numbers) -> NDArray[Any] | None:
         if self.holds.what != "array" or None in self.holds.shape:
