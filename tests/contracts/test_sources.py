@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 
 import penstock as ps
+from column_making import hugging_face_dataset, labels, pictures, write_mds, write_parquet, write_vlen
 from made_sources import EveryKind, Reels, pixels
 from penstock.codecs.images import encode_image
 from penstock.samples import RESERVED, annotations_of
@@ -97,6 +98,52 @@ def project(folder: Path) -> ps.Source:
     return ps.DeepEthogram(folder)
 
 
+def pixels_in_hdf5(folder: Path) -> ps.Source:
+    import h5py
+
+    with h5py.File(folder / "train.h5", "w") as file:
+        file.create_dataset("X", data=pictures(), chunks=(2, 20, 26, 3))
+        file["y"] = labels()
+        file["name"] = [f"n{number}" for number in range(6)]
+    return ps.HDF5(folder / "train.h5")
+
+
+def images_in_hdf5(folder: Path) -> ps.Source:
+    for name in "ab":
+        write_vlen(folder / f"{name}.h5", labels=labels(), big=np.zeros((6, 3), np.float32))
+    return ps.HDF5(folder / "*.h5")
+
+
+def frames_in_hdf5(folder: Path) -> ps.Source:
+    return ps.HDF5([write_vlen(folder / f"{name}.h5", "frame", exchanged=True) for name in ("mouse", "rat")])
+
+
+def arrays(folder: Path) -> ps.Source:
+    return ps.Arrays(pictures(), labels())
+
+
+def grey_arrays(folder: Path) -> ps.Source:
+    np.savez(folder / "a.npz", x_train=pictures()[..., 0], y_train=labels(), x_test=pictures(2)[..., 1], y_test=[0, 1])
+    return ps.Arrays(folder / "a.npz")
+
+
+def parquet(folder: Path) -> ps.Source:
+    write_parquet(folder / "train-0.parquet")
+    return ps.Parquet([folder / "train-0.parquet", write_parquet(folder / "test-0.parquet", 3)])
+
+
+def hugging_face(folder: Path) -> ps.Source:
+    import datasets
+
+    parts = {"train": hugging_face_dataset(), "test": hugging_face_dataset(3)}
+    datasets.DatasetDict(parts).save_to_disk(folder / "saved")
+    return ps.HuggingFace(folder / "saved")
+
+
+def mds(folder: Path) -> ps.Source:
+    return ps.MDS(write_mds(folder / "mds"))
+
+
 def packed(folder: Path) -> ps.Source:
     return ps.pack(EveryKind(6), folder / "one.pack")
 
@@ -119,6 +166,14 @@ FACTORIES: dict[str, Callable[[Path], ps.Source]] = {
     "frame folders": frame_folders,
     "encoded frames": encoded_frames,
     "project": project,
+    "pixels in HDF5": pixels_in_hdf5,
+    "images in HDF5": images_in_hdf5,
+    "frames in HDF5": frames_in_hdf5,
+    "arrays": arrays,
+    "grey arrays": grey_arrays,
+    "Parquet": parquet,
+    "Hugging Face": hugging_face,
+    "MDS": mds,
     "packed": packed,
     "packed video": packed_video,
     "own": own,
