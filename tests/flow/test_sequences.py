@@ -539,7 +539,8 @@ def test_wrong_options_are_refused(options: Any) -> None:
         ps.from_sequence(Batches(), **options)
 
 
-def test_a_real_keras_sequence_works() -> None:
+def test_a_real_keras_sequence_works(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("KERAS_BACKEND", "torch")  # read when Keras is imported
     keras = pytest.importorskip("keras", reason="keras is not installed")
 
     class Real(keras.utils.PyDataset):  # type: ignore[name-defined,misc]
@@ -549,5 +550,16 @@ def test_a_real_keras_sequence_works() -> None:
         def __getitem__(self, number: int) -> Any:
             return np.full((4, 2), number), np.arange(4)
 
-    assert [int(batch["x"][0, 0]) for batch in ps.Flow(ps.from_sequence(Real()))] == [0, 1, 2]
-    assert len(list(ps.Flow(ps.from_sequence(Real(), unbatch=True)).batch(5))) == 3
+    real = Real(workers=2, use_multiprocessing=True)
+    assert [int(batch["x"][0, 0]) for batch in ps.Flow(ps.from_sequence(real))] == [0, 1, 2]
+    assert len(list(ps.Flow(ps.from_sequence(real, unbatch=True)).batch(5))) == 3
+
+
+def test_a_real_torch_dataset_works() -> None:
+    data = pytest.importorskip("torch.utils.data", reason="torch is not installed")
+    import torch
+
+    real = data.TensorDataset(torch.arange(10).reshape(5, 2), torch.arange(5))
+    flow = ps.Flow(ps.from_sequence(real, items="samples"), seed=1).shuffle().batch(2)
+    found = [(row.tolist(), int(label)) for batch in flow for row, label in zip(batch["x"], batch["y"], strict=True)]
+    assert sorted(found) == [([2 * label, 2 * label + 1], label) for label in range(5)]
