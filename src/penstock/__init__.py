@@ -22,6 +22,7 @@ _HOMES = {
     "Rasters": "penstock.sources.rasters.rasters",
     "TFRecords": "penstock.sources.records.tfrecords",
     "Videos": "penstock.sources.videos.videos",
+    "WebDataset": "penstock.sources.tars.webdataset",
     "check": "penstock.sources.checking",
     "read_pascal_voc": "penstock.sources.boxes.voc",
     "split_raster": "penstock.sources.rasters.cropping",
@@ -45,6 +46,7 @@ _HOMES = {
     "open": "penstock.opening",
     "pack": "penstock.packing.writer",
     "Run": "penstock.runs.run",
+    "Classification": "penstock.tasks.classification",
     "DataError": "penstock.errors",
     "HopError": "penstock.errors",
     "MissingExtra": "penstock.errors",
@@ -97,7 +99,9 @@ if TYPE_CHECKING:
     from penstock.sources.rasters.cropping import split_raster as split_raster
     from penstock.sources.rasters.rasters import Rasters as Rasters
     from penstock.sources.records.tfrecords import TFRecords as TFRecords
+    from penstock.sources.tars.webdataset import WebDataset as WebDataset
     from penstock.sources.videos.videos import Videos as Videos
+    from penstock.tasks.classification import Classification as Classification
 
 
 def __getattr__(name: str) -> Any:

@@ -1,0 +1,128 @@
+"""Scores of classification over a whole set, the same however it was cut into batches or dealt to ranks.
+
+accuracy            the share of right answers; with several labels a sample, of the answers for each label
+balanced_accuracy   the mean over classes of the share that was found; with several labels, and of what was rightly left
+f1                  the mean over classes of F1
+auroc               the mean over classes of the area under the ROC curve of this class against the others
+
+Classes that the set has no sample of are left out of means. Samples without a label count for nothing. A score that
+cannot be told is NaN.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import torch
+from torch.nn.functional import one_hot
+from torchmetrics import Metric
+from torchmetrics.functional.classification import binary_auroc
+from torchmetrics.utilities import dim_zero_cat
+
+from penstock.tasks.task import Answers, Batch
+
+# Areas need every probability of every sample; with more classes than this that is too much memory, and NaN is given.
+MOST_CLASSES_FOR_AUROC = 200
+
+
+class ClassScores(Metric):
+    """Counts of each class, and for the areas the probabilities; torchmetrics adds them up over ranks."""
+
+    full_state_update = False
+    counts: torch.Tensor  # class × (found, wrongly found, missed, rightly left)
+    confusion: torch.Tensor  # true class × answered class, where a sample has one class
+    probabilities: list[torch.Tensor]
+    truths: list[torch.Tensor]  # 1 where a class is in a sample, 0 where it is not, −1 where nobody knows
+
+    def __init__(self, classes: tuple[str, ...], *, multi_label: bool = False, threshold: float = 0.5) -> None:
+        super().__init__()
+        self.classes, self.multi_label, self.threshold = classes, multi_label, threshold
+        self._details: dict[str, Any] = {}
+        count = len(classes)
+        self.add_state("counts", torch.zeros(count, 4, dtype=torch.int64), dist_reduce_fx="sum")
+        self.add_state("confusion", torch.zeros(count, count, dtype=torch.int64), dist_reduce_fx="sum")
+        self.add_state("probabilities", [], dist_reduce_fx="cat")
+        self.add_state("truths", [], dist_reduce_fx="cat")
+
+    def update(self, answers: Answers, batch: Batch) -> None:
+        """Add a batch with labels."""
+        probabilities, labels = answers["probabilities"].detach().float(), batch["label"]
+        if not self.multi_label:
+            probabilities, labels = probabilities[labels >= 0], labels[labels >= 0]
+            self.confusion += _confused(labels, probabilities.argmax(dim=1), len(self.classes))
+            labels = one_hot(labels, len(self.classes))
+            answered = one_hot(probabilities.argmax(dim=1), len(self.classes))
+        else:
+            answered = (probabilities >= self.threshold).long()
+        self.counts += _counted(labels, answered)
+        if len(self.classes) <= MOST_CLASSES_FOR_AUROC:
+            self.probabilities.append(probabilities)
+            self.truths.append(labels.to(torch.int8))
+
+    def compute(self) -> dict[str, float]:
+        """accuracy, balanced_accuracy, f1 and auroc."""
+        found, mistaken, missed, left = self.counts.double().unbind(dim=1)
+        support, others = found + missed, mistaken + left
+        recalls, areas = found / support, self._areas()
+        f1 = 2 * found / (2 * found + mistaken + missed)
+        self._details = self._described(support, found / (found + mistaken), recalls, f1, areas)
+        if not self.multi_label:
+            accuracy, balanced = found.sum() / support.sum(), recalls
+        else:
+            accuracy, balanced = (found + left).sum() / self.counts.sum(), (recalls + left / others) / 2
+        return {
+            "accuracy": float(accuracy),
+            "balanced_accuracy": _mean(balanced, support),
+            "f1": _mean(f1, support),
+            "auroc": _mean(areas, support),
+        }
+
+    def details(self) -> dict[str, Any]:
+        """Numbers of each class, and the confusion matrix where a sample has one class; of the last `compute`."""
+        return self._details
+
+    def _described(self, support: torch.Tensor, *columns: torch.Tensor) -> dict[str, Any]:
+        names = ("precision", "recall", "f1", "auroc")
+        rows = [
+            {"class": name, "support": int(support[number])}
+            | {column: _number(values[number]) for column, values in zip(names, columns, strict=True)}
+            for number, name in enumerate(self.classes)
+        ]
+        found: dict[str, Any] = {"kind": "classification", "classes": list(self.classes), "per_class": rows}
+        return found if self.multi_label else {**found, "confusion": self.confusion.tolist()}
+
+    def _areas(self) -> torch.Tensor:
+        """The area of each class; NaN where the set has none of it, or nothing else."""
+        areas = torch.full((len(self.classes),), torch.nan, dtype=torch.float64)
+        if not len(self.probabilities):
+            return areas
+        probabilities, truths = dim_zero_cat(self.probabilities), dim_zero_cat(self.truths)
+        for number in range(len(self.classes)):
+            known = truths[:, number] >= 0
+            present = truths[known, number].long()
+            if 0 < int(present.sum()) < len(present):
+                areas[number] = binary_auroc(probabilities[known, number], present).cpu().double()
+        return areas
+
+
+def _confused(labels: torch.Tensor, answered: torch.Tensor, count: int) -> torch.Tensor:
+    return torch.bincount(labels * count + answered, minlength=count * count).view(count, count)
+
+
+def _counted(labels: torch.Tensor, answered: torch.Tensor) -> torch.Tensor:
+    """Found, wrongly found, missed and rightly left of each class; labels of −1 are left out."""
+    present, absent = labels == 1, labels == 0
+    yes, no = answered == 1, answered == 0
+    return torch.stack([(present & yes), (absent & yes), (present & no), (absent & no)], dim=2).sum(dim=0)
+
+
+def _mean(values: torch.Tensor, support: torch.Tensor) -> float:
+    """The mean over classes that are there, as far as it can be told."""
+    kept = values.cpu()[(support.cpu() > 0) & ~values.cpu().isnan()]
+    return float(kept.mean()) if len(kept) else math.nan
+
+
+def _number(value: torch.Tensor) -> float | None:
+    number = float(value)
+    return None if math.isnan(number) else number

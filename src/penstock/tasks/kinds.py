@@ -1,0 +1,32 @@
+"""Every kind of task by its name, as recipes and checkpoints write it."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from penstock.errors import RecipeError, nearest
+
+if TYPE_CHECKING:
+    from penstock.tasks.task import Task
+
+# Where each kind lives; nothing is imported before it is asked for.
+HOMES = {"classification": ("penstock.tasks.classification", "Classification")}
+
+
+def task_class(kind: str) -> Any:
+    """The class of a kind of task."""
+    if kind not in HOMES:
+        raise RecipeError(f"task {kind!r} is not one of {', '.join(HOMES)}.{nearest(str(kind), list(HOMES))}")
+    module, name = HOMES[kind]
+    return getattr(importlib.import_module(module), name)
+
+
+def task_from(kind: str, settings: Mapping[str, Any]) -> Task:
+    """The task that these settings were taken from."""
+    try:
+        task: Task = task_class(kind)(**settings)
+    except TypeError as error:
+        raise RecipeError(f"the settings of a {kind} do not fit: {error}.") from error
+    return task

@@ -1,0 +1,123 @@
+"""The user's own transforms on single samples in a flow: a function, or an albumentations pipeline.
+
+What is random in them follows from the sample, so that the same bits come however the flow is run: a function takes
+`rng`, a pipeline is seeded before each sample. An image comes back as H×W×3, or 3×H×W as ToTensorV2 gives it, of uint8,
+or of floats from 0 to 1.
+"""
+
+from __future__ import annotations
+
+import copy
+import inspect
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from penstock.errors import RecipeError
+from penstock.flow.steps import takes_rng
+from penstock.samples import Sample
+
+IMAGE = "image"
+SAMPLE_NAMES = ("sample", "item", "example")
+
+
+def own_transform(transform: Any) -> Callable[..., Sample]:
+    """What `Flow.map` takes, made of what a user gives."""
+    if not callable(transform):
+        raise RecipeError(f"transform takes a function or an albumentations pipeline, not {type(transform).__name__}.")
+    if type(transform).__module__.split(".")[0] in ("albumentations", "albumentationsx"):
+        return Pipeline(transform)
+    return RandomFunction(transform) if takes_rng(transform) else PlainFunction(transform)
+
+
+class PlainFunction:
+    """A function of an image; of the whole sample, where its first parameter is called sample."""
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        self.func = function  # the name by which fingerprints find the code of the user
+        self._of_samples = _first_parameter(function) in SAMPLE_NAMES
+
+    def __call__(self, sample: Sample) -> Sample:
+        return _applied(self.func, self._of_samples, sample)
+
+
+class RandomFunction:
+    """A function that takes `rng`: a generator that belongs to this sample alone."""
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        self.func = function
+        self._of_samples = _first_parameter(function) in SAMPLE_NAMES
+
+    def __call__(self, sample: Sample, rng: np.random.Generator) -> Sample:
+        return _applied(self.func, self._of_samples, sample, rng=rng)
+
+
+def _applied(function: Callable[..., Any], of_samples: bool, sample: Sample, **more: Any) -> Sample:
+    made = function(sample if of_samples else sample[IMAGE], **more)
+    if not of_samples:
+        return {**sample, IMAGE: as_image(made)}
+    if not isinstance(made, dict) or IMAGE not in made:
+        raise RecipeError(f"the transform gave {_described(made)}. It gets a sample as a dict and must return one.")
+    return {**made, IMAGE: as_image(made[IMAGE])}
+
+
+class Pipeline:
+    """An albumentations pipeline: one copy for each thread, seeded for each sample."""
+
+    def __init__(self, pipeline: Any) -> None:
+        if not hasattr(pipeline, "set_random_seed"):
+            raise RecipeError(
+                f"{type(pipeline).__name__} cannot be seeded for each sample. Put it into albumentations.Compose([…]), "
+                "and use albumentations from 1.4.19."
+            )
+        self.pipeline = pipeline
+        self._threads = threading.local()
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"pipeline": self.pipeline}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__init__(state["pipeline"])  # type: ignore[misc]
+
+    def __call__(self, sample: Sample, rng: np.random.Generator) -> Sample:
+        own = getattr(self._threads, "pipeline", None)
+        if own is None:  # a pipeline keeps its generators in itself, so two threads must not share one
+            own = self._threads.pipeline = copy.deepcopy(self.pipeline)
+        own.set_random_seed(int(rng.integers(2**32)))
+        made = own(image=np.ascontiguousarray(sample[IMAGE]))
+        return {**sample, IMAGE: as_image(made["image"])}
+
+
+def as_image(value: Any) -> NDArray[Any]:
+    """An image as H×W×3 of uint8, or of float32 from 0 to 1; anything else is an error that says what came."""
+    image = np.asarray(value)
+    if image.ndim == 3 and image.shape[2] != 3 and image.shape[0] == 3:
+        image = image.transpose(1, 2, 0)
+    if image.ndim != 3 or image.shape[2] != 3:
+        raise RecipeError(f"the transform gave {_described(value)} as image; expected H×W×3 or 3×H×W.")
+    if image.dtype == np.uint8:
+        return np.ascontiguousarray(image)
+    if image.dtype.kind != "f":
+        raise RecipeError(f"the transform gave {_described(value)} as image; expected uint8, or floats from 0 to 1.")
+    if image.size and not (image.min() >= 0 and image.max() <= 1):
+        raise RecipeError(
+            f"the transform gave floats from {image.min():.3g} to {image.max():.3g} as image; expected 0 to 1. "
+            "Normalising belongs to the task, so that evaluation does the same: leave Normalize out of the transform "
+            "and use normalize of the task."
+        )
+    return np.ascontiguousarray(image, np.float32)
+
+
+def _described(value: Any) -> str:
+    shape = getattr(value, "shape", None)
+    return type(value).__name__ if shape is None else f"{'×'.join(map(str, shape))} of {value.dtype}"
+
+
+def _first_parameter(function: Callable[..., Any]) -> str | None:
+    try:
+        return next(iter(inspect.signature(function).parameters), None)
+    except (TypeError, ValueError):  # written in C, without a signature
+        return None

@@ -1,0 +1,97 @@
+"""Files of weights: torch's own, read without running anything in them, and safetensors."""
+
+from __future__ import annotations
+
+import json
+import pickle
+import zipfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from penstock.errors import DataError, Problem
+
+SAFETENSORS = ".safetensors"
+Weights = dict[str, torch.Tensor]
+
+
+def read_weights(path: str | Path) -> Weights:
+    """The weights in a file: a state_dict, a checkpoint that holds one, or safetensors; always onto the CPU."""
+    if Path(path).suffix == SAFETENSORS:
+        return read_safetensors(path)[0]
+    return weights_in(read_torch(path), path)
+
+
+def read_torch(path: str | Path) -> Any:
+    """What torch saved in a file, as long as it is tensors and plain values."""
+    if not Path(path).is_file():
+        raise refused(path, "no such file", "Check the path")
+    try:
+        return torch.load(path, map_location="cpu", weights_only=True)
+    except pickle.UnpicklingError as error:
+        raise _not_read(path, error) from error
+    except (RuntimeError, EOFError, ValueError, KeyError, OSError, zipfile.BadZipFile) as error:
+        raise refused(path, f"cannot be read: {_first_line(error)}", "It may be cut short; copy it again") from error
+
+
+def _not_read(path: str | Path, error: pickle.UnpicklingError) -> DataError:
+    """A file without an end, or one that wants to run code."""
+    if "Unsupported" in str(error) or "GLOBAL" in str(error):
+        return refused(
+            path,
+            f"it holds Python objects, which Penstock does not load: {_first_line(error)}",
+            "Save the state_dict of the model, or safetensors, with the program that made it",
+        )
+    return refused(path, "it is no file of weights, or cut short", "Copy it again, or choose another file")
+
+
+def read_safetensors(path: str | Path) -> tuple[Weights, dict[str, str]]:
+    """Weights, and what the file says of itself."""
+    from safetensors import SafetensorError, safe_open
+
+    if not Path(path).is_file():
+        raise refused(path, "no such file", "Check the path")
+    try:
+        with safe_open(path, framework="pt", device="cpu") as file:
+            return {name: file.get_tensor(name) for name in file.keys()}, dict(file.metadata() or {})  # noqa: SIM118
+    except (SafetensorError, OSError) as error:
+        raise refused(path, f"cannot be read: {_first_line(error)}", "It may be cut short; copy it again") from error
+
+
+def write_weights(path: str | Path, weights: Mapping[str, torch.Tensor], meta: Mapping[str, Any]) -> None:
+    """Write safetensors with `meta` beside the weights, or a plain state_dict; by the ending of the name."""
+    target = Path(path)
+    partial = target.with_name(f".{target.name}.partial")
+    kept = {name: tensor.detach().cpu().contiguous() for name, tensor in weights.items()}
+    try:
+        if target.suffix == SAFETENSORS:
+            from safetensors.torch import save_file
+
+            save_file(kept, partial, {"format": "pt", "penstock": json.dumps(meta)})
+        else:
+            torch.save(kept, partial)
+        partial.replace(target)
+    finally:
+        partial.unlink(missing_ok=True)
+
+
+def weights_in(content: Any, path: str | Path) -> Weights:
+    """The tensors of what a file holds: itself, or under the usual names."""
+    for name in ("state_dict", "model", "model_state_dict"):
+        if isinstance(content, Mapping) and isinstance(content.get(name), Mapping):
+            content = content[name]
+    if not isinstance(content, Mapping) or not any(isinstance(value, torch.Tensor) for value in content.values()):
+        raise refused(path, f"it holds {type(content).__name__} and no weights", "Pass a state_dict or safetensors")
+    return {str(name): value for name, value in content.items() if isinstance(value, torch.Tensor)}
+
+
+def refused(path: str | Path, what: str, remedy: str) -> DataError:
+    """The error of one file."""
+    return DataError([Problem(str(path), None, what, remedy)])
+
+
+def _first_line(error: BaseException) -> str:
+    lines = str(error).strip().splitlines() or [type(error).__name__]
+    return lines[0].rstrip(".")

@@ -1,0 +1,140 @@
+"""Weights to begin with: where they come from, and how they fit into a network.
+
+    imagenet                         torchvision's own, downloaded once by torch
+    a path                           .pth, .pt, .ckpt or .safetensors
+    hf://owner/name[@revision][/file]   a file of a repository on huggingface.co
+
+Nothing is downloaded unless a word above asks for it, and then only when a training begins.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import torch
+from torch import nn
+
+from penstock.errors import DataError, Problem, RecipeError, require
+from penstock.tasks.backbones import TINY, head_name
+from penstock.tasks.weight_files import Weights, read_weights
+
+IMAGENET = "imagenet"
+HUB = "hf://"
+HUB_FILES = ("model.safetensors", "pytorch_model.bin")
+# Prefixes that trainers and wrappers put before the names of a network's weights.
+PREFIXES = ("network.", "model.", "module.", "backbone.", "_orig_mod.")
+# Further heads that some networks of torchvision were trained with and nobody asks.
+SIDE_HEADS = ("aux1.", "aux2.", "AuxLogits.")
+SHOWN_KEYS = 5
+
+
+def pretrained_weights(weights: str, backbone: str) -> Weights:
+    """The weights that a word or a path stands for."""
+    if weights == IMAGENET:
+        return _from_torchvision(backbone)
+    if weights.startswith(HUB):
+        return read_weights(downloaded(hub_place(weights)))
+    return read_weights(Path(weights).expanduser())
+
+
+def _from_torchvision(backbone: str) -> Weights:
+    import torchvision
+
+    if backbone == TINY:
+        raise RecipeError(f"there are no ImageNet weights for {TINY!r}. Use weights=None, or another backbone.")
+    default: Any = torchvision.models.get_model_weights(backbone).DEFAULT
+    try:
+        weights: Weights = default.get_state_dict(progress=True, check_hash=True)
+    except OSError as error:
+        raise unreachable(f"the ImageNet weights of {backbone} ({default.url})", error) from error
+    return weights
+
+
+class HubPlace(NamedTuple):
+    """A file on huggingface.co; without a name the first of the usual ones that is there."""
+
+    repository: str
+    revision: str | None
+    file: str | None
+
+
+def hub_place(address: str) -> HubPlace:
+    """Read hf://owner/name[@revision][/file]."""
+    found = re.fullmatch(r"hf://([\w.-]+/[\w.-]+)(?:@([\w.-]+))?(?:/(.+))?", address)
+    if not found:
+        raise RecipeError(f"weights={address!r} must be hf://owner/name, with @revision and /file where they matter.")
+    return HubPlace(*found.groups())
+
+
+def downloaded(place: HubPlace) -> Path:
+    """The file on this machine: from the cache of huggingface_hub, else downloaded with a progress bar."""
+    hub: Any = require("huggingface_hub", "train", f"Downloading {place.repository}")
+    errors: Any = require("huggingface_hub.errors", "train", f"Downloading {place.repository}")
+    for name in [place.file] if place.file else HUB_FILES:
+        try:
+            return Path(hub.hf_hub_download(place.repository, name, revision=place.revision))
+        except errors.EntryNotFoundError:
+            continue
+        except (errors.HfHubHTTPError, errors.LocalEntryNotFoundError, OSError) as error:
+            raise unreachable(f"{place.repository}/{name} from huggingface.co", error) from error
+    wanted = place.file or " or ".join(HUB_FILES)
+    raise DataError(
+        [Problem(place.repository, None, f"there is no file {wanted}", "Name one: hf://owner/name/file.safetensors")]
+    )
+
+
+def unreachable(what: str, error: BaseException) -> DataError:
+    """A download that did not come."""
+    reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
+    remedy = "Check the network, or download it elsewhere and pass the path of the file"
+    return DataError([Problem(what, None, f"could not be downloaded: {reason}", remedy)])
+
+
+def load_fitting(network: nn.Module, weights: Mapping[str, torch.Tensor], name: str) -> None:
+    """Take over weights whose names and shapes fit. A head of other classes, or none, leaves ours as it is."""
+    own = network.state_dict()
+    given = _without_prefix(weights, own)
+    head = head_name(network) + "."
+    given = {key: value for key, value in given.items() if not key.startswith(SIDE_HEADS) or key in own}
+    if any(key not in given or given[key].shape != own[key].shape for key in own if key.startswith(head)):
+        given = {key: value for key, value in given.items() if not key.startswith(head)}
+    wanted = {key for key in own if key in given or not key.startswith(head)}
+    problems = _differences(own, given, wanted)
+    if problems:
+        raise RecipeError(f"these weights are not of a {name}: {'; '.join(problems)}.")
+    network.load_state_dict(given, strict=False)
+
+
+def _without_prefix(weights: Mapping[str, torch.Tensor], own: Mapping[str, torch.Tensor]) -> Weights:
+    """Names without what trainers put before them, as often as that makes more of them fit."""
+    given = dict(weights)
+    while not any(key in own for key in given):
+        prefix = next((one for one in PREFIXES if any(key.startswith(one) for key in given)), None)
+        if prefix is None:
+            break
+        given = {key.removeprefix(prefix): value for key, value in given.items() if key.startswith(prefix)}
+    return given
+
+
+def _differences(own: Mapping[str, torch.Tensor], given: Weights, wanted: set[str]) -> list[str]:
+    # Files from before torch counted batches lack these numbers; nothing is computed with them.
+    missing = [key for key in wanted if key not in given and not key.endswith("num_batches_tracked")]
+    extra = [key for key in given if key not in own]
+    other = [
+        f"{key} ({_shape(given[key])} instead of {_shape(own[key])})"
+        for key in own
+        if key in given and given[key].shape != own[key].shape
+    ]
+    named = (("missing", sorted(missing)), ("unknown", extra), ("of another shape", other))
+    return [f"{len(keys)} {word}: {_listed(keys)}" for word, keys in named if keys]
+
+
+def _listed(keys: list[str]) -> str:
+    return ", ".join(keys[:SHOWN_KEYS]) + (" …" if len(keys) > SHOWN_KEYS else "")
+
+
+def _shape(tensor: torch.Tensor) -> str:
+    return "×".join(map(str, tensor.shape)) or "one number"
