@@ -5,6 +5,7 @@ A new source is added to `FACTORIES`: a function that makes it in an empty folde
 
 from __future__ import annotations
 
+import json
 import pickle
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -22,6 +23,7 @@ from penstock.samples import RESERVED, annotations_of
 from picture_making import write_picture
 from project_making import write_frames, write_project, write_split
 from raster_making import noise, write_raster, write_table
+from record_making import classified, detected, pair, write_records, write_tar
 from video_making import write_video
 
 
@@ -156,6 +158,24 @@ def own(folder: Path) -> ps.Source:
     return EveryKind(6)
 
 
+def tfrecords(folder: Path) -> ps.Source:
+    write_records(folder / "train-00000-of-00002", [classified(number) for number in range(4)])
+    write_records(folder / "train-00001-of-00002", [classified(number) for number in range(4, 7)])
+    return ps.TFRecords(folder)
+
+
+def boxed_tfrecords(folder: Path) -> ps.Source:
+    return ps.TFRecords(write_records(folder / "boxes.tfrecord", [detected(number) for number in range(4)]))
+
+
+def webdataset(folder: Path) -> ps.Source:
+    facts = [json.dumps({"boxes": [[1, 2, 9.5, 12]] * n, "box_label": [7] * n}).encode() for n in range(5)]
+    files = [[*pair(number), (f"{number:06d}.json", facts[number])] for number in range(5)]
+    write_tar(folder / "s-0.tar", [file for of_sample in files[:2] for file in of_sample])
+    write_tar(folder / "s-1.tar", [file for of_sample in files[2:] for file in of_sample])
+    return ps.WebDataset(folder)
+
+
 FACTORIES: dict[str, Callable[[Path], ps.Source]] = {
     "images": images,
     "plain images": plain_images,
@@ -176,6 +196,9 @@ FACTORIES: dict[str, Callable[[Path], ps.Source]] = {
     "MDS": mds,
     "packed": packed,
     "packed video": packed_video,
+    "tfrecords": tfrecords,
+    "boxed tfrecords": boxed_tfrecords,
+    "webdataset": webdataset,
     "own": own,
     "concat": joined,
     "subset": chosen,

@@ -4,16 +4,20 @@
 * Numbers stay as they are: class k is number k. A file whose numbers begin with 1 is read with `first_class=1`.
 * `first_class="auto"` is 1 where 0 never occurs and, with `classes` given, the highest number is how many they are;
   and for objects in boxes, whose numbers begin with 1 by custom, where 0 never occurs. Else it is 0.
+* Without `classes`, a file classes.txt beside the first file counts as them: one name per line.
 * −1 is "no label". A number that has no name is called by itself: class "7".
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Literal
 
 from penstock.errors import RecipeError
+from penstock.sources.paths import PathLike
+from penstock.sources.reading import parse_classes
 
 Stored = tuple[int | None, str | None]  # a number, a name
 First = int | Literal["auto"]
@@ -97,3 +101,9 @@ def _numbered(numbers: set[int], by_number: dict[int, str], first: int) -> Class
 def classes_from(plain: Mapping[str, Any]) -> ClassNumbers:
     """What `as_dict` gave, also after JSON made lists of tuples."""
     return ClassNumbers(tuple(plain["names"]), plain["by_name"], plain["first"], tuple(plain["unknown"]))
+
+
+def stated_classes(classes: PathLike | Sequence[str] | None, first_file: str) -> tuple[str, ...] | None:
+    """The classes that the user gives, else those of classes.txt beside the first file."""
+    beside = Path(first_file).with_name("classes.txt")
+    return parse_classes(beside if classes is None and beside.is_file() else classes)

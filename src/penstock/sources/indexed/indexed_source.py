@@ -9,7 +9,10 @@ and a column for each class and number among its fields
 
 from __future__ import annotations
 
+import os
+import re
 from abc import ABC, abstractmethod
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -18,12 +21,16 @@ from numpy.typing import NDArray
 from penstock.errors import Problem, nearest
 from penstock.samples import Origin, Raw, Sample, Schema, sample_at
 from penstock.sources.indexed.kept_indexes import Index, text_of
-from penstock.sources.indexed.mapped_files import MappedFiles, Numbers
+from penstock.sources.indexed.mapped_files import FileState, MappedFiles, Numbers
 from penstock.storage.advising import DONE, SOON
 
 # Never the names of fields, because they have a dot.
 FILE, OFFSET, LENGTH = "at.file", "at.offset", "at.length"
 IMAGE_OFFSET, IMAGE_LENGTH, WIDTH, HEIGHT = "image.offset", "image.length", "image.width", "image.height"
+
+
+_SPLIT = re.compile(r"(?:^|[-_.])(train|training|val|valid|validation|test)(?=[-_.])")
+_SPLIT_NAMES = {"training": "train", "valid": "val", "validation": "val"}
 
 
 class IndexedSource(ABC):
@@ -32,9 +39,13 @@ class IndexedSource(ABC):
     encoded_images: bool
     stores_pixels: bool
 
-    def __init__(self, files: MappedFiles, index: Index, name: str, schema: Schema) -> None:
+    def __init__(
+        self, origins: Sequence[FileState], files: MappedFiles, index: Index, name: str, schema: Schema
+    ) -> None:
+        self.origins = tuple(origins)
         self.files, self.columns, self.about, self.schema = files, index.columns, index.about, schema
         self._name = name
+        self._splits = splits_of(file.path for file in self.origins)
         self._problems = tuple(Problem(**one) for one in index.about.get("problems", ()))
         has_image = IMAGE_OFFSET in index.columns
         # memoryviews give plain ints, in half the time of numpy scalars
@@ -69,13 +80,17 @@ class IndexedSource(ABC):
         start = self._start[index]
         return Raw(index, self.files[self._file[index]].data[start : start + self._bytes[index]])
 
-    def key(self, index: int) -> str:
-        return text_of(self.columns, index)
+    def named(self, index: int) -> Sample:
+        """What a sample says of where it comes from: key, group, and split where the name of its file tells."""
+        key = text_of(self.columns, "key", index)
+        group = text_of(self.columns, "group", index) if "group.ends" in self.columns else key
+        split = self._splits[self._file[index]]
+        return {"key": key, "group": group} if split is None else {"key": key, "group": group, "split": split}
 
     def column(self, name: str) -> NDArray[Any]:
-        """key, group, file, width and height, or a class or number of every sample."""
-        if name in ("key", "group"):
-            return np.array([self.key(index) for index in range(len(self))], object)
+        """key, group, split, file, width and height, or a class or number of every sample."""
+        if name in ("key", "group") or (name == "split" and None not in self._splits):
+            return np.array([self.named(index)[name] for index in range(len(self))], object)
         if name in (found := {"file": FILE, "width": WIDTH, "height": HEIGHT}) and found[name] in self.columns:
             return self.columns[found[name]]
         if name in self.schema and name in self.columns:
@@ -84,7 +99,7 @@ class IndexedSource(ABC):
         raise KeyError(f"no column {name!r}; there are {', '.join(there)}.{nearest(name, there)}")
 
     def origin(self, index: int) -> Origin:
-        return Origin(*self.files.states[self._file[index]])
+        return Origin(*self.origins[self._file[index]])
 
     def problems(self) -> list[Problem]:
         """What was noticed when the index was made."""
@@ -150,3 +165,10 @@ class IndexedSource(ABC):
     def resident_share(self, indices: Numbers) -> float:
         """Which share of these samples is in memory, by their first pages."""
         return self.files.resident_share(self.columns[FILE][indices], self.columns[OFFSET][indices])
+
+
+def splits_of(paths: Iterable[str]) -> list[str | None]:
+    """The split that the name of each file tells, such as train-00000.tar; None for all where one does not."""
+    found = [_SPLIT.search(os.path.basename(path).lower()) for path in paths]  # noqa: PTH119 - thousands of files
+    splits = [None if one is None else _SPLIT_NAMES.get(one[1], one[1]) for one in found]
+    return splits if None not in splits else [None] * len(splits)

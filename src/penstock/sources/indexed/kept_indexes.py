@@ -112,15 +112,15 @@ def _changed(path: Path) -> float:
         return 0.0
 
 
-def joined_texts(texts: Sequence[str]) -> dict[str, NDArray[Any]]:
+def joined_texts(name: str, texts: Sequence[str]) -> dict[str, NDArray[Any]]:
     """Texts as two columns: all their bytes, and where each ends."""
     encoded = [text.encode("utf-8", "surrogateescape") for text in texts]
     ends = np.cumsum([len(text) for text in encoded], dtype=np.int64) if encoded else np.zeros(0, np.int64)
-    return {"text_bytes": np.frombuffer(b"".join(encoded), np.uint8), "text_ends": ends}
+    return {f"{name}.bytes": np.frombuffer(b"".join(encoded), np.uint8), f"{name}.ends": ends}
 
 
-def text_of(columns: dict[str, NDArray[Any]], index: int) -> str:
+def text_of(columns: dict[str, NDArray[Any]], name: str, index: int) -> str:
     """One of the texts of `joined_texts`."""
-    ends = columns["text_ends"]
+    ends = columns[f"{name}.ends"]
     start = int(ends[index - 1]) if index else 0
-    return columns["text_bytes"][start : int(ends[index])].tobytes().decode("utf-8", "surrogateescape")
+    return columns[f"{name}.bytes"][start : int(ends[index])].tobytes().decode("utf-8", "surrogateescape")

@@ -32,6 +32,14 @@ def state_of(path: str) -> FileState:
     return FileState(path, state.st_size, state.st_mtime_ns)
 
 
+def unchanged(states: Sequence[FileState]) -> list[FileState]:
+    """The same states; DataError where files are not as they were."""
+    changed = [state.path for state in states if state_of(state.path) != state]
+    if changed:
+        raise DataError([Problem(path, None, "has changed since it was opened", "Open it again") for path in changed])
+    return list(states)
+
+
 class MappedFile:
     """One mapped file; its descriptor is closed again at once: there may be thousands of them."""
 
@@ -39,8 +47,7 @@ class MappedFile:
         import pyarrow as pa
 
         # A page beyond the end of a mapped file ends the process with SIGBUS, so sizes are compared first.
-        if state_of(state.path) != state:
-            raise DataError([Problem(state.path, None, "has changed since it was opened", "Open it again")])
+        unchanged([state])
         if state.size == 0:
             self._buffer = pa.py_buffer(b"")
         else:

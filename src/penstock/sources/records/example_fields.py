@@ -6,7 +6,8 @@
 | image/class/label with image/class/text; label, class …          | label: numbers, or names, see class_numbers    |
 | image/object/bbox/xmin ymin xmax ymax, parts of the image's size | boxes: pixels                                  |
 | image/object/class/label with image/object/class/text            | box_label                                      |
-| image/filename, image/source_id, filename, key, __key__          | the key                                        |
+| labels, several whole numbers                                    | labels: one for each class                     |
+| image/filename, image/source_id, filename, key, __key__; group   | the key, the group                             |
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ LABELS = ("image/class/label", "label", "labels", "class", "cls", "target", "y")
 LABEL_TEXTS = {"image/class/label": "image/class/text", "image/object/class/label": "image/object/class/text"}
 CORNERS = tuple(f"image/object/bbox/{side}" for side in ("xmin", "ymin", "xmax", "ymax"))
 BOX_LABEL = "image/object/class/label"
+GROUPS = ("group",)
 KEYS = ("image/filename", "image/source_id", "filename", "key", "__key__")
 
 
@@ -44,16 +46,17 @@ class Wanted:
 
 @dataclass(frozen=True)
 class Layout:
-    """What is taken from every record; `key` is the feature that names it, where there is one."""
+    """What is taken from every record; `key` and `group` are the features that say so, where there are any."""
 
     wanted: tuple[Wanted, ...]
     key: str = ""
+    group: str = ""
 
     @property
     def features(self) -> tuple[str, ...]:
         """Every feature that is looked for, each once."""
         names = [name for wanted in self.wanted for name in wanted.features]
-        return tuple(dict.fromkeys([*names, *([self.key] if self.key else [])]))
+        return tuple(name for name in dict.fromkeys([*names, self.key, self.group]) if name)
 
     def of_kind(self, *kinds: str) -> Wanted | None:
         return next((wanted for wanted in self.wanted if wanted.field.kind in kinds), None)
@@ -70,7 +73,7 @@ def layout_as_dict(layout: Layout) -> dict[str, Any]:
 
 def layout_from(plain: Mapping[str, Any]) -> Layout:
     """What `layout_as_dict` gave, also after JSON made lists of tuples."""
-    return Layout(tuple(_wanted_from(one) for one in plain["wanted"]), plain["key"])
+    return Layout(tuple(_wanted_from(one) for one in plain["wanted"]), plain["key"], plain["group"])
 
 
 def _wanted_from(plain: Mapping[str, Any]) -> Wanted:
@@ -88,7 +91,8 @@ def layout_of(examples: Sequence[Example], given: Given | None) -> Layout:
             f"none of the features is known by its name: {described(there)}. "
             'Say what they are, such as fields={"image": "img_bytes", "label": "y"}.'
         )
-    return Layout(tuple(wanted), next((name for name in KEYS if _is_text(there.get(name, []))), ""))
+    key, group = (next((name for name in names if _is_text(there.get(name, []))), "") for names in (KEYS, GROUPS))
+    return Layout(tuple(wanted), key, group)
 
 
 def described(example: Example) -> str:
@@ -123,6 +127,9 @@ def _recognised(there: Example) -> list[Wanted]:
         wanted.append(_class("label", label, there))
     elif _is_text(there.get("image/class/text", [])):
         wanted.append(Wanted(Field("label", "class"), ("", "image/class/text")))
+    vector = there.get("labels")
+    if isinstance(vector, np.ndarray) and vector.dtype.kind == "i" and len(vector) > 1:
+        wanted.append(Wanted(Field("labels", "labels", "int64"), ("labels",)))
     return wanted + _recognised_boxes(there)
 
 

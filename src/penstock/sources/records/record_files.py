@@ -8,26 +8,20 @@ from __future__ import annotations
 import os
 import re
 import struct
-import tempfile
-import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import IO, Literal
-
-import xxhash
+from typing import Literal
 
 from penstock.codecs.tfrecord import HEAD_BYTES, masked_crc32c
 from penstock.errors import DataError, Problem
-from penstock.sources.indexed.mapped_files import FileState, state_of
+from penstock.sources.indexed.mapped_files import FileState
+from penstock.sources.indexed.unpacking import unpacked_file
 from penstock.sources.paths import PathLike, expand, natural
-from penstock.storage.cache_folder import cache_folder
 
 Compression = Literal["auto", "none", "gzip", "zlib"]
 COMPRESSIONS = ("auto", "none", "gzip", "zlib")
 
 _IN_FOLDER = re.compile(r"\.tfrec(ord)?s?\b|\.records?$|-\d{5}-of-\d{5}(\.gz|\.zz|\.gzip|\.zlib)?$")
-_CHUNK_BYTES = 1 << 20
-_WINDOW_BITS = {"gzip": 31, "zlib": 15}
 
 
 def record_files(paths: PathLike | Sequence[PathLike]) -> list[str]:
@@ -80,53 +74,4 @@ def plain_file(state: FileState, compression: Compression) -> FileState:
     found = checked_compression(state.path, compression)
     if found == "none":
         return state
-    name = xxhash.xxh3_128_hexdigest(repr(tuple(state)).encode()) + ".tfrecord"
-    try:
-        target = cache_folder() / "unpacked" / name
-        if target.is_file():
-            return state_of(os.fspath(target))
-        target.parent.mkdir(parents=True, exist_ok=True)
-        return _unpack(state.path, found, target)
-    except (OSError, RuntimeError) as error:  # RuntimeError: there is no home folder
-        remedy = "Make room, set PENSTOCK_CACHE to another folder, or use TFRecords.stream(…), which unpacks nothing"
-        raise DataError([Problem(state.path, None, f"cannot be unpacked: {error}", remedy)]) from error
-
-
-def _unpack(path: str, compression: str, target: Path) -> FileState:
-    """Whole or not at all; memory stays small however large the content is."""
-    handle, name = tempfile.mkstemp(dir=target.parent, prefix=".new-")
-    try:
-        with os.fdopen(handle, "wb") as out, Path(path).open("rb") as file:
-            for piece in unpacked_pieces(file, path, compression):
-                out.write(piece)
-        Path(name).replace(target)
-    except BaseException:
-        Path(name).unlink(missing_ok=True)
-        raise
-    return state_of(os.fspath(target))
-
-
-def unpacked_pieces(file: IO[bytes], path: str, compression: str) -> Iterator[bytes]:
-    """The content of a compressed file, at most a megabyte at a time."""
-    decompressor, data, position = zlib.decompressobj(_WINDOW_BITS[compression]), b"", 0
-    while True:
-        if not data:
-            data = file.read(_CHUNK_BYTES)
-            position += len(data)
-        if decompressor.eof:  # gzip files may be joined
-            if not data:
-                return
-            decompressor = zlib.decompressobj(_WINDOW_BITS[compression])
-        try:
-            piece = decompressor.decompress(data, _CHUNK_BYTES)
-        except zlib.error as error:
-            raise _damaged(path, f"its {compression} data is damaged before byte {position:,}: {error}") from error
-        if not piece and not data and not decompressor.eof:
-            raise _damaged(path, f"its {compression} data ends too early, at byte {position:,}")
-        data = decompressor.unused_data if decompressor.eof else decompressor.unconsumed_tail
-        if piece:
-            yield piece
-
-
-def _damaged(path: str, what: str) -> DataError:
-    return DataError([Problem(path, None, what, "Copy it again, or make it anew")])
+    return unpacked_file(state, found, ".tfrecord")

@@ -80,6 +80,7 @@ class Looked(NamedTuple):
     classes: list[Stored]  # of each record, where the layout has a class
     box_classes: set[Stored]
     keys: list[str]
+    groups: list[str]
 
 
 class FileLook:
@@ -95,7 +96,8 @@ class FileLook:
         columns = {**self._image_columns(), **self._number_columns()}
         classes = [] if label is None else list(self._classes(label))
         box_classes = set() if boxes is None else set(self._box_classes(boxes))
-        return Looked(columns, classes, box_classes, self._keys(default_key))
+        keys = self._keys(default_key)
+        return Looked(columns, classes, box_classes, keys, self._groups(keys))
 
     def _feature(self, name: str) -> Numbers:
         """n×5 of one feature: kind, offset, size, count, first."""
@@ -171,6 +173,11 @@ class FileLook:
         named = self._texts(self.layout.key) if self.layout.key else [None] * len(self.places)
         return [key or f"{default}#{row}" for row, key in enumerate(named)]
 
+    def _groups(self, keys: list[str]) -> list[str]:
+        if not self.layout.group:
+            return []
+        return [group or key for group, key in zip(self._texts(self.layout.group), keys, strict=True)]
+
 
 def make_index(originals: list[FileState], files: MappedFiles, options: RecordOptions) -> Index:
     """Scan all files, and look into every record."""
@@ -196,7 +203,8 @@ def make_index(originals: list[FileState], files: MappedFiles, options: RecordOp
         OFFSET: np.ascontiguousarray(joined[:, 0]),
         LENGTH: np.ascontiguousarray(joined[:, 1]),
         **_joined_columns(looked, layout, classes),
-        **joined_texts([key for one in looked for key in one.keys]),
+        **joined_texts("key", [key for one in looked for key in one.keys]),
+        **(joined_texts("group", [group for one in looked for group in one.groups]) if layout.group else {}),
     }
     about = {
         "layout": layout_as_dict(layout),

@@ -7,9 +7,8 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from penstock.errors import RecipeError, one_of
-from penstock.sources.indexed.class_numbers import ClassNumbers, First, Stored, class_numbers
+from penstock.sources.indexed.class_numbers import ClassNumbers, First, Stored, class_numbers, stated_classes
 from penstock.sources.paths import PathLike
-from penstock.sources.reading import parse_classes
 from penstock.sources.records.example_fields import Given, Layout
 from penstock.sources.records.record_files import COMPRESSIONS, Compression
 
@@ -43,6 +42,7 @@ class RecordOptions:
 
 
 def record_options(
+    files: Sequence[str],
     fields: Given | None,
     classes: PathLike | Sequence[str] | None,
     first_class: First,
@@ -51,7 +51,7 @@ def record_options(
 ) -> RecordOptions:
     """Options as a user writes them, checked."""
     pairs = None if fields is None else tuple((name, _hashable(one)) for name, one in fields.items())
-    return RecordOptions(pairs, parse_classes(classes), first_class, box_units, compression)
+    return RecordOptions(pairs, stated_classes(classes, files[0]), first_class, box_units, compression)
 
 
 def _hashable(one: Any) -> Any:

@@ -18,8 +18,9 @@ from penstock.samples import Field, Sample, Schema
 from penstock.sources.indexed.class_numbers import ClassNumbers
 from penstock.sources.indexed.kept_indexes import index_name
 from penstock.sources.indexed.mapped_files import FileState
+from penstock.sources.indexed.unpacking import unpacked_pieces
 from penstock.sources.records.example_fields import Example, Layout, Wanted, layout_of
-from penstock.sources.records.record_files import checked_compression, unpacked_pieces
+from penstock.sources.records.record_files import checked_compression
 from penstock.sources.records.record_options import RecordOptions
 from penstock.sources.records.record_values import Reading, Record, Size, pixels_of
 

@@ -11,8 +11,7 @@ from typing import Any
 import numpy as np
 
 from penstock.codecs.tfrecord import HEAD_BYTES, TAIL_BYTES, UnreadableRecord, masked_crc32c
-from penstock.errors import DataError, Problem
-from penstock.samples import Origin, Raw, Sample, Schema
+from penstock.samples import Raw, Sample, Schema
 from penstock.sources.indexed.class_numbers import First, classes_from
 from penstock.sources.indexed.indexed_source import (
     FILE,
@@ -24,7 +23,7 @@ from penstock.sources.indexed.indexed_source import (
     IndexedSource,
 )
 from penstock.sources.indexed.kept_indexes import index_name, kept_index
-from penstock.sources.indexed.mapped_files import FileState, MappedFiles, Numbers, state_of
+from penstock.sources.indexed.mapped_files import FileState, MappedFiles, Numbers, state_of, unchanged
 from penstock.sources.paths import PathLike
 from penstock.sources.provenance import provenance
 from penstock.sources.records.example_fields import Given, Wanted, layout_from
@@ -62,18 +61,19 @@ class TFRecords(IndexedSource):
         compression: Compression = "auto",
         check: bool = True,
     ) -> None:
-        options = record_options(fields, classes, first_class, box_units, compression)
-        self._given = provenance(paths=paths, fields=fields, classes=classes)
-        self._open([state_of(path) for path in record_files(paths)], options, check)
+        files = record_files(paths)
+        options = record_options(files, fields, classes, first_class, box_units, compression)
+        self._given = provenance(paths=paths, classes=classes)
+        self._open([state_of(path) for path in files], options, check)
 
     def _open(self, originals: list[FileState], options: RecordOptions, check: bool) -> None:
-        self._originals, self._options, self.check = originals, options, check
+        self._options, self.check = options, check
         files = MappedFiles([plain_file(state, options.compression) for state in originals])
         name = index_name(originals, options)
         index = kept_index(name, lambda: make_index(originals, files, options))
         layout = layout_from(index.about["layout"])
         schema = Schema(tuple(wanted.field for wanted in layout.wanted), tuple(index.about["classes"]["names"]))
-        super().__init__(files, index, name, schema)
+        super().__init__(originals, files, index, name, schema)
         self._reading = Reading(layout, classes_from(index.about["classes"]), options.box_units == "normalised")
         self._image = layout.of_kind("image")
         pixels = [field for field in schema.fields if field.kind in ("image", "mask")]
@@ -98,22 +98,16 @@ class TFRecords(IndexedSource):
 
         Without `classes` a label is the number or the text that the file has: nobody has seen all of them.
         """
-        options = record_options(fields, classes, first_class, box_units, compression)
-        return RecordStream([state_of(path) for path in record_files(paths)], options, check)
+        files = record_files(paths)
+        options = record_options(files, fields, classes, first_class, box_units, compression)
+        return RecordStream([state_of(path) for path in files], options, check)
 
     def __getstate__(self) -> dict[str, Any]:
-        state = {name: getattr(self, name) for name in ("_originals", "_options", "check", "_given")}
-        return {**state, "name": self._name}
+        return {name: getattr(self, name) for name in ("origins", "_options", "check", "_given")}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self._given = state["_given"]
-        now = [state_of(one.path) for one in state["_originals"]]
-        changed = [one.path for one, before in zip(now, state["_originals"], strict=True) if one != before]
-        if changed:
-            raise DataError(
-                [Problem(path, None, "has changed since it was opened", "Open it again") for path in changed]
-            )
-        self._open(now, state["_options"], state["check"])
+        self._open(unchanged(state["origins"]), state["_options"], state["check"])
 
     # A sample
 
@@ -132,7 +126,7 @@ class TFRecords(IndexedSource):
         """File, number of the record in it, and its first byte."""
         file = self._file[index]
         record = index - int(np.searchsorted(self.columns[FILE], file))
-        return f"{self._originals[file].path} record {record} at byte {self._offset[index] - HEAD_BYTES:,}"
+        return f"{self.origins[file].path} record {record} at byte {self._offset[index] - HEAD_BYTES:,}"
 
     def decode(self, raw: Raw) -> Sample:
         record = self._record(raw.index)
@@ -160,10 +154,9 @@ class TFRecords(IndexedSource):
             raise UnreadableRecord(f"{self._where(index)}: {error}") from error
 
     def _annotations(self, index: int, record: Record) -> Sample:
-        key = self.key(index)
         size = (int(self.columns[WIDTH][index]), int(self.columns[HEIGHT][index])) if self._image else (1, 1)
         try:
-            return {"key": key, "group": key, **self._reading.fields(record, size)}
+            return {**self.named(index), **self._reading.fields(record, size)}
         except UnreadableRecord as error:
             raise UnreadableRecord(f"{self._where(index)}: {error}") from error
 
@@ -177,9 +170,6 @@ class TFRecords(IndexedSource):
     def encoded_places(self, indices: Numbers) -> tuple[tuple[Any, ...], Numbers] | None:
         """As for every indexed source; None where each record is checked when it is read."""
         return None if self.check else super().encoded_places(indices)
-
-    def origin(self, index: int) -> Origin:
-        return Origin(*self._originals[self._file[index]])
 
     def made_from(self) -> dict[str, Any]:
         return dict(self._given)
