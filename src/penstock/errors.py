@@ -21,7 +21,10 @@ from types import ModuleType
 from typing import Any
 
 SHOWN_PROBLEMS = 5
-_WITHOUT_LINES = (".json", ".geojson", ".gpkg", ".shp", ".fgb", ".parquet", ".pq", ".geoparquet", "DataFrame")
+_WITHOUT_LINES = (
+    *(".json", ".geojson", ".gpkg", ".shp", ".fgb", ".parquet", ".pq", ".geoparquet", "DataFrame"),
+    *(".h5", ".hdf5", ".npy", ".npz", ".arrow", ".mds", "arrays"),
+)
 
 
 class PenstockError(Exception):

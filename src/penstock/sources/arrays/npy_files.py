@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from penstock.errors import DataError, Problem
 
 _OBJECTS = "it holds Python objects, which are read by running code from the file"
+_SAID_OF_OBJECTS = ("allow_pickle", "Object arrays", "Python objects")  # by numpy
 _SAVE_AGAIN = "Save plain numbers: np.save(path, np.stack(list_of_arrays))"
 
 
@@ -77,7 +78,7 @@ def _header(file: Any) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
 
 def _unreadable(path: Path, error: Exception, member: str = "") -> DataError:
     where = f"{member}: " if member else ""
-    if "allow_pickle" in str(error) or "Object arrays" in str(error):
+    if any(words in str(error) for words in _SAID_OF_OBJECTS):
         return DataError([Problem(str(path), None, f"{where}{_OBJECTS}", _SAVE_AGAIN)])
     what = f"{where}it cannot be read ({error})"
     return DataError([Problem(str(path), None, what, "Check that it is a whole file that numpy.save or savez wrote")])

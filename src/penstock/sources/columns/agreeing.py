@@ -24,16 +24,16 @@ def _differences(table: Table, choice: Choice) -> list[Problem]:
     remedy = "Open files of one kind together, the others apart"
     for name in (choice.key, choice.group, choice.split):
         if name is not None and name not in table.columns:
-            problems.append(Problem(table.file or table.name, None, f"it has no column {name!r}", remedy))
+            problems.append(Problem(table.where, None, f"it has no column {name!r}", remedy))
     for taken in choice.taken:
         column = table.columns.get(taken.column)
         if column is None:
             there = ", ".join(table.columns)
             what = f"it has no column {taken.column!r} as the first file has; there are {there or 'none'}"
-            problems.append(Problem(table.file or table.name, None, what, remedy))
+            problems.append(Problem(table.where, None, what, remedy))
         elif not _alike(taken.holds, column.holds):
             what = f"column {taken.column!r} holds {column.holds.words}, and {taken.holds.words} in the first file"
-            problems.append(Problem(table.file or table.name, None, what, remedy))
+            problems.append(Problem(table.where, None, what, remedy))
     return problems
 
 

@@ -98,7 +98,7 @@ def _check_given(table: Table, given: Mapping[str, str | None]) -> None:
             raise DataError(
                 [
                     Problem(
-                        table.file or table.name,
+                        table.where,
                         None,
                         f"there is no column {column!r} for {option}; {known}",
                         nearest(column, there).strip() or "Name one of these",
@@ -145,9 +145,7 @@ def _image_column(table: Table, used: set[str]) -> str | None:
     if by_name is not None or len(candidates) < 2:
         return by_name or (candidates[0] if candidates and _is_sure(table, candidates[0]) else None)
     if said or all(_is_sure(table, name) for name in candidates):
-        raise RecipeError(
-            f"{table.file or table.name} has several columns of images: {', '.join(candidates)}. Say which: image=…"
-        )
+        raise RecipeError(f"{table.where} has several columns of images: {', '.join(candidates)}. Say which: image=…")
     return None
 
 
@@ -250,4 +248,4 @@ def _field_name(column: str) -> str:
 
 
 def _unusable(table: Table, what: str, remedy: str) -> DataError:
-    return DataError([Problem(table.file or table.name, None, what, remedy)])
+    return DataError([Problem(table.where, None, what, remedy)])

@@ -32,7 +32,7 @@ class ColumnSource:
         """`given` makes the same source again from any folder, `told` is what the user wrote, for a pack to keep."""
         self._tables = tuple(table for table in tables if table.length)
         if not self._tables:
-            files = [table.file or table.name for table in tables] or ["the files"]
+            files = [table.where for table in tables] or ["the files"]
             raise DataError([Problem(files[0], None, "it holds no sample", "Check that it is the right file")])
         self._options = options
         self._given, self._told = dict(given), dict(told)

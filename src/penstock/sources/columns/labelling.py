@@ -38,7 +38,7 @@ def _named_by_number(tables: Sequence[Table], numbers: Sequence[NDArray[np.int64
     if most >= MOST_UNNAMED_CLASSES:
         what = f"column {column!r} holds {most:,}, which is hardly the number of a class"
         remedy = "Pass classes, or take it as a number: label=… another column, fields={'number': …}"
-        raise DataError([Problem(tables[0].file or tables[0].name, None, what, remedy)])
+        raise DataError([Problem(tables[0].where, None, what, remedy)])
     return tuple(str(number) for number in range(most + 1))
 
 
@@ -49,7 +49,7 @@ def _raise_unless_legal(tables: Sequence[Table], numbers: Sequence[NDArray[np.in
             what = f"{column} is {one[row]}, and there are {count:,} classes"
             problems.append(
                 Problem(
-                    table.file or table.name,
+                    table.where,
                     row,
                     what,
                     "Classes count from 0, and −1 is none; mend it, or pass classes",
@@ -82,7 +82,7 @@ def _raise_unknown(
             if str(value) in unknown:
                 what = f"{column} is {value!r}, which is not one of the {len(classes)} classes"
                 remedy = nearest(str(value), classes).strip() or "Add it to classes, or mend the row"
-                problems.append(Problem(table.file or table.name, row, what, remedy))
+                problems.append(Problem(table.where, row, what, remedy))
     raise DataError(problems)
 
 

@@ -88,6 +88,11 @@ class Table:
     aside: Mapping[str, Column] = field(default_factory=dict)
     lengths: Mapping[str, int] = field(default_factory=dict)  # of those aside
 
+    @property
+    def where(self) -> str:
+        """For people: the file, or what arrays in memory are called."""
+        return self.file or self.name or "arrays"
+
 
 class ArrayColumn:
     """A column that is an array in memory or mapped."""
@@ -135,4 +140,6 @@ def objects(values: Sequence[Any]) -> NDArray[Any]:
 
 
 def _text(value: Any) -> Any:
-    return value.decode("utf-8", "backslashreplace") if isinstance(value, bytes) else value
+    if isinstance(value, bytes):
+        return value.decode("utf-8", "backslashreplace")
+    return str(value) if isinstance(value, str) else value
