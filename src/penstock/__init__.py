@@ -45,6 +45,7 @@ _HOMES = {
     "PackOptions": "penstock.packing.options",
     "open": "penstock.opening",
     "pack": "penstock.packing.writer",
+    "Recipe": "penstock.recipes.recipe",
     "Run": "penstock.runs.run",
     "Classification": "penstock.tasks.classification",
     "DataError": "penstock.errors",
@@ -78,6 +79,7 @@ if TYPE_CHECKING:
     from penstock.packing.options import PackOptions as PackOptions
     from penstock.packing.reader import Pack as Pack
     from penstock.packing.writer import pack as pack
+    from penstock.recipes.recipe import Recipe as Recipe
     from penstock.runs.run import Run as Run
     from penstock.samples import Concat as Concat
     from penstock.samples import Field as Field

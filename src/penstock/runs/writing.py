@@ -12,11 +12,11 @@ from pathlib import Path
 from typing import Any
 
 import xxhash
-import yaml
 
 from penstock.runs import layout
 from penstock.runs.layout import plain
 from penstock.runs.reading import json_lines
+from penstock.runs.settings import yaml_text
 from penstock.storage.whole_files import write_whole
 
 
@@ -40,8 +40,7 @@ class RunWriter:
     ) -> None:
         """The complete recipe by section, and what auto became, by section too."""
         sections = {**settings, **({layout.CHOSEN: chosen} if chosen else {})}
-        text = yaml.safe_dump(plain(sections), sort_keys=False, allow_unicode=True, width=120)
-        write_whole(self.folder / layout.SETTINGS, text)
+        write_whole(self.folder / layout.SETTINGS, yaml_text(sections, width=120))
 
     def write_environment(self, facts: Mapping[str, Any]) -> None:
         """Add facts about machine, libraries and times to those that are there."""

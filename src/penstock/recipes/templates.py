@@ -1,0 +1,77 @@
+"""`penstock recipe`: a recipe with every key, its default and what it is for, ready to be shortened."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from penstock.errors import RecipeError, nearest
+from penstock.recipes.explanations import explanations, headline
+from penstock.recipes.sections import KIND, OPTIONS, SECTIONS, Key, legal_keys
+from penstock.runs.settings import yaml_text
+from penstock.tasks.kinds import task_class
+
+# Where explanations begin, unless a value is longer.
+COLUMN = 34
+
+
+class Template(NamedTuple):
+    """A kind of recipe: its task, and the values that are examples rather than defaults."""
+
+    task: str
+    words: str
+    examples: dict[tuple[str, str], Any]
+
+
+TEMPLATES = {
+    "images": Template(
+        "classification",
+        "Learns what an image is, from images with classes.",
+        {("data", "path"): "pets.pack", ("run", "folder"): "runs/pets"},
+    ),
+}
+
+
+def recipe_text(kind: str) -> str:
+    """A complete, commented recipe of a kind."""
+    if kind not in TEMPLATES:
+        legal = ", ".join(TEMPLATES)
+        raise RecipeError(f"{kind!r} is not a kind of recipe.{nearest(kind, list(TEMPLATES))} There is: {legal}.")
+    template = TEMPLATES[kind]
+    lines = [
+        f"# {template.words} Train with: penstock train THIS_FILE",
+        "# Every key is here with its default, which also holds where a line is left out.",
+    ]
+    for section in SECTIONS:
+        lines += ["", *_section(section, template)]
+    return "\n".join(lines) + "\n"
+
+
+def _section(section: str, template: Template) -> list[str]:
+    task = task_class(template.task)
+    titles = {"task": headline(task), "model": "The network, and what it begins with."}
+    title = titles.get(section) or headline(OPTIONS[section])
+    texts = {KIND: "what is learned", **explanations(OPTIONS.get(section, task))}
+    keys = [key for key in legal_keys(template.task).values() if key.section == section]
+    lines = [f"{section}:  # {title}"]
+    for number, key in enumerate(keys):
+        text = texts[key.name]
+        again = number > 0 and text == texts[keys[number - 1].name]
+        lines.append(_line(key, "likewise" if again else text, template))
+    return lines
+
+
+def _line(key: Key, text: str, template: Template) -> str:
+    default = template.task if key.name == KIND else key.default
+    value = template.examples.get(key.path, default)
+    return f"{f'  {key.name}: {written(value)}':<{COLUMN - 2}}  # {text}"
+
+
+def written(value: Any) -> str:
+    """A value as a person would write it into a recipe."""
+    if value is None:
+        return "none"
+    if isinstance(value, bool):
+        return "on" if value else "off"
+    if isinstance(value, (tuple, list)):
+        return f"[{', '.join(written(each) for each in value)}]"
+    return yaml_text(value, default_flow_style=True, width=1000).removesuffix("\n").removesuffix("\n...")
