@@ -57,6 +57,9 @@ _HOMES = {
     "RecipeError": "penstock.errors",
 }
 
+# What lives here needs the extra `train`.
+_LEARNING = ("penstock.tasks.", "penstock.training.", "penstock.prediction.")
+
 __all__ = ["AUTO", "__version__", *sorted(_HOMES)]
 
 if TYPE_CHECKING:
@@ -110,6 +113,10 @@ def __getattr__(name: str) -> Any:
     home = _HOMES.get(name)
     if home is None:
         raise AttributeError(f"module 'penstock' has no attribute {name!r}")
+    if home.startswith(_LEARNING):
+        from penstock.errors import require_learning
+
+        require_learning(f"penstock.{name}")
     module = importlib.import_module(home)
     value = module if module.__name__ == f"{__name__}.{name}" else getattr(module, name)
     globals()[name] = value

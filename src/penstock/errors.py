@@ -15,12 +15,14 @@ from __future__ import annotations
 
 import difflib
 import importlib
+import importlib.util
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from types import ModuleType
 from typing import Any
 
 SHOWN_PROBLEMS = 5
+LEARNING_LIBRARIES = ("torch", "torchvision", "lightning", "torchmetrics", "kornia", "safetensors")
 _WITHOUT_LINES = (
     *(".json", ".geojson", ".gpkg", ".shp", ".fgb", ".parquet", ".pq", ".geoparquet", "DataFrame"),
     *(".h5", ".hdf5", ".npy", ".npz", ".arrow", ".mds", "arrays"),
@@ -129,6 +131,13 @@ def require(module: str, extra: str, purpose: str) -> ModuleType:
         if error.name is None or error.name.split(".")[0] != library:
             raise
         raise MissingExtra(f"{purpose} needs {library}. Run: pip install 'penstock[{extra}]'") from error
+
+
+def require_learning(purpose: str) -> None:
+    """Say the exact pip line where a library of the extra `train` is missing, without importing any of them."""
+    for library in LEARNING_LIBRARIES:
+        if importlib.util.find_spec(library) is None:
+            raise MissingExtra(f"{purpose} needs {library}. Run: pip install 'penstock[train]'")
 
 
 def nearest(word: str, legal: Sequence[str]) -> str:

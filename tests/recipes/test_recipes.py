@@ -286,6 +286,14 @@ def test_values_are_written_as_people_write_them(value: Any, text: str) -> None:
     assert written(value) == text
 
 
+def test_options_by_name_are_what_train_takes(pets: Path) -> None:
+    options = Recipe.read(pets, ["train.epochs=3", "feed.workers=2"]).options()
+    names = [field.name for part in OPTIONS.values() for field, _ in typed_fields(part)]
+    assert len(names) == len(set(names)), "a name of two sections could not be passed"
+    assert set(options) == set(names) - {"path"}
+    assert (options["epochs"], options["workers"], options["folder"]) == (3, 2, "runs/pets")
+
+
 def test_options_are_frozen() -> None:
     for options in (DataOptions, TrainOptions, FeedOptions, RunOptions):
         with pytest.raises(dataclasses.FrozenInstanceError):

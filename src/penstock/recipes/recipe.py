@@ -7,7 +7,7 @@ key=value ─────────┘                                        
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -32,7 +32,7 @@ class Recipe:
     """Everything that a training needs to know.
 
     recipe = ps.Recipe.read("pets.yaml", ["train.epochs=5"])
-    recipe.task, recipe.train.epochs
+    run = ps.train(recipe.task, recipe.data.path, **recipe.options())
     """
 
     task: Task
@@ -53,10 +53,18 @@ class Recipe:
     def _in_folder(self, folder: str) -> Recipe:
         return replace(self, run=replace(self.run, folder=folder))
 
+    def options(self) -> dict[str, Any]:
+        """The keyword arguments of `ps.train`: all options of data, train, feed and run by name, but the path."""
+        found = {field.name: getattr(part, field.name) for part in self._parts().values() for field in fields(part)}
+        del found["path"]
+        return found
+
+    def _parts(self) -> dict[str, Any]:
+        return {name: getattr(self, name) for name in OPTIONS}
+
     def sections(self) -> dict[str, dict[str, Any]]:
         """The complete recipe, as a Run writes it."""
-        options = {name: getattr(self, name) for name in OPTIONS}
-        return recipe_sections(self.task.kind, self.task.settings(), **options)
+        return recipe_sections(self.task.kind, self.task.settings(), **self._parts())
 
 
 def recipe_file(path: str | Path) -> Path:
