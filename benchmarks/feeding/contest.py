@@ -22,8 +22,9 @@ class Expected:
     labels: int | None = None
 
     def of(self, entry: Entry) -> Expected:
-        """Slow contestants may be given fewer samples; rates are compared."""
-        return replace(self, samples=entry.settings.get("count", self.samples))
+        """Slow contestants may be given fewer samples, and some another type; rates are compared."""
+        settings = entry.settings
+        return replace(self, samples=settings.get("count", self.samples), dtype=settings.get("dtype", self.dtype))
 
     def complaint(self, made: Pass) -> str:
         """What is wrong with a pass; empty where nothing is."""

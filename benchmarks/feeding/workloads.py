@@ -78,7 +78,7 @@ def images(home: Path, layout: str) -> Workload:
     return Workload(
         title,
         "images/s",
-        _expected_images(pack, layout),
+        expected_images(pack, layout),
         [ours, bare, *image_peers(layout)],
         [Bar(OURS, "best peer", bars[0]), Bar(OURS, "bare C loop", bars[1])],
         _settings(home, folder=str(data.jpegs(home)), pack=str(pack), layout=layout, batch=BATCH),
@@ -104,7 +104,7 @@ def small_images(home: Path) -> Workload:
     return Workload(
         "A-256: the same, packed with a shortest side of 256 px",
         "images/s",
-        _expected_images(jpeg, "uint8"),
+        expected_images(jpeg, "uint8"),
         entries,
         [Bar("Penstock, JPEG", "bare C loop, JPEG", 0.9), Bar("Penstock, raw", "bare C loop, raw", 0.8)],
         _settings(home, layout="uint8", batch=BATCH),
@@ -213,7 +213,8 @@ def _mean_of(pack: ps.Pack) -> float:
     return float(np.mean([decode_image(pack.read(index).data).mean() for index in indices]))
 
 
-def _expected_images(path: Path, layout: str) -> Expected:
+def expected_images(path: Path, layout: str) -> Expected:
+    """What training images of a pack of photographs look like."""
     pack = ps.open(path)
     mean, labels = _mean_of(pack), _label_sum(len(pack))
     if layout == "uint8":

@@ -14,7 +14,7 @@ from penstock.flow.making.collating import Ragged
 from penstock.flow.streams.stream_running import UnknownLength
 
 if TYPE_CHECKING:
-    from penstock.flow.flow import Batch, Flow
+    from penstock.flow.flow import Flow
 
 
 def tf_dataset(flow: Flow) -> Any:

@@ -1,0 +1,104 @@
+"""What frameworks get of a flow: to_torch beside the bare flow, to_keras beside Keras' own loader.
+
+python -m benchmarks.feed --setup tensorflow   install Keras with TensorFlow, in an environment of its own
+python -m benchmarks.frameworks                everything: torch torch-raw keras
+python -m benchmarks.frameworks torch --rounds 9
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+import penstock as ps
+from benchmarks.feed import BUSY, Figures, described, judged, machine, print_table, run_contest, stay_on_two_cores
+from benchmarks.feeding import data
+from benchmarks.feeding.contest import Expected
+from benchmarks.feeding.contestants import Entry
+from benchmarks.feeding.environments import DEFAULT_HOME, Environments
+from benchmarks.feeding.workloads import BATCH, LEVELS_APART, WORKERS, Bar, Workload, expected_images
+
+LEAST_OF_THE_FLOW, LEAST_OF_KERAS = 0.97, 1.8
+
+
+def torch(home: Path, pack: Path, words: str) -> Workload:
+    """The same batches as arrays and as tensors."""
+    return Workload(
+        f"to_torch beside the bare flow, {words}",
+        "images/s",
+        expected_images(data.kept_pack(home), "uint8"),  # the same photographs
+        [
+            Entry("Penstock, to_torch", "penstock_torch", role="penstock"),
+            Entry("Penstock, bare flow", "penstock_images", role="limit"),
+        ],
+        [Bar("Penstock, to_torch", "Penstock, bare flow", LEAST_OF_THE_FLOW)],
+        {"home": str(home), "pack": str(pack), "layout": "uint8", "batch": BATCH, "workers": WORKERS},
+    )
+
+
+def keras(home: Path) -> Workload:
+    """A folder of JPEGs, resized to 224 px. Keras gives float32 whether one wants it or not; both are shown of ours."""
+    pack = ps.open(data.kept_pack(home))
+    expected = expected_images(data.kept_pack(home), "uint8")
+    whole = Expected(len(pack), (224, 224, 3), "float32", expected.mean, LEVELS_APART, expected.labels)
+    return Workload(
+        "to_keras beside image_dataset_from_directory, 4,096 JPEGs → 224×224 → batch 64",
+        "images/s",
+        whole,
+        [
+            Entry("Penstock, to_keras", "penstock_keras", role="penstock", settings={"dtype": "uint8"}),
+            Entry("Penstock, to_keras, float32", "penstock_keras", role="penstock"),
+            Entry("image_dataset_from_directory", "keras_images", "tensorflow"),
+        ],
+        [
+            Bar("Penstock, to_keras", "best peer", LEAST_OF_KERAS),
+            Bar("Penstock, to_keras, float32", "best peer", LEAST_OF_KERAS),
+        ],
+        {
+            "home": str(home),
+            "folder": str(data.jpegs(home)),
+            "dtype": "float32",
+            "batch": BATCH,
+            "workers": WORKERS,
+        },
+    )
+
+
+WORKLOADS: dict[str, Callable[[Path], Workload]] = {
+    "torch": lambda home: torch(home, data.kept_pack(home), "JPEGs"),
+    "torch-raw": lambda home: torch(home, data.raw_pack(home), "raw pixels"),
+    "keras": keras,
+}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("names", nargs="*", choices=[[], *WORKLOADS], help=f"which to run: {' '.join(WORKLOADS)}")
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--json", type=Path)
+    parser.add_argument("--peers-home", type=Path, default=DEFAULT_HOME, help="where the environments are")
+    parser.add_argument("--folder", type=Path, default=Path(tempfile.gettempdir()) / "penstock-benchmarks" / "feed")
+    options = parser.parse_args()
+    options.folder.mkdir(parents=True, exist_ok=True)
+    os.environ["PENSTOCK_CACHE"] = str(options.folder / "penstock-cache")  # what is remembered stays with the data
+    stay_on_two_cores()
+    figures = Figures(machine())
+    if figures.machine["load"] > BUSY:
+        print("The machine is busy with something else: ratios will be unfair to those with few threads.")
+    for name in options.names or WORKLOADS:
+        workload = WORKLOADS[name](options.folder)
+        standings = run_contest(workload, Environments(options.peers_home), options.rounds)
+        print_table(workload, standings)
+        figures.contests[name] = described(workload, standings)
+        figures.results += judged(workload, standings)
+    for result in figures.results:
+        print(result.line())
+    if options.json:
+        figures.save(options.json)
+
+
+if __name__ == "__main__":
+    main()
