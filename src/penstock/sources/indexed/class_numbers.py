@@ -5,6 +5,8 @@
 * `first_class="auto"` is 1 where 0 never occurs and, with `classes` given, the highest number is how many they are;
   and for objects in boxes, whose numbers begin with 1 by custom, where 0 never occurs. Else it is 0.
 * Without `classes`, a file classes.txt beside the first file counts as them: one name per line.
+* Numbers first: names that have no number follow them. Where one name has two numbers, or one number two names, only
+  names count, in the order of the alphabet.
 * −1 is "no label". A number that has no name is called by itself: class "7".
 """
 
@@ -59,11 +61,12 @@ def class_numbers(
     first = _first(numbers, given, first_class, usual_first)
     if given is not None:
         return _given(pairs, given, first)
-    by_number = {number: name for number, name in pairs if number is not None and number != NO_LABEL and name}
-    is_consistent = len(by_number) == len(names) == len({pair for pair in pairs if pair[1]})
-    if names and not (numbers and is_consistent and min(numbers) >= first):
+    bound = {(number, name) for number, name in pairs if number not in (None, NO_LABEL) and name}
+    by_number = {number: name for number, name in bound if number is not None}
+    is_consistent = len(by_number) == len({name for _, name in bound}) == len(bound)
+    if names and not (numbers and is_consistent):
         return ClassNumbers(tuple(sorted(names)), True, first)
-    return _numbered(numbers, by_number, first)
+    return _numbered(numbers, by_number, sorted(names - {*by_number.values()}), first)
 
 
 def _first(numbers: set[int], given: tuple[str, ...] | None, first_class: First, usual_first: int) -> int:
@@ -85,7 +88,8 @@ def _given(pairs: set[Stored], given: tuple[str, ...], first: int) -> ClassNumbe
     return ClassNumbers(given, by_name, first, tuple(sorted(unknown)))
 
 
-def _numbered(numbers: set[int], by_number: dict[int, str], first: int) -> ClassNumbers:
+def _numbered(numbers: set[int], by_number: Mapping[int, str | None], others: list[str], first: int) -> ClassNumbers:
+    """A name for each number up to the highest, and then the names that have none."""
     if not numbers:
         return ClassNumbers((), False, first)
     if max(numbers) - first >= MOST_CLASSES:
@@ -93,9 +97,9 @@ def _numbered(numbers: set[int], by_number: dict[int, str], first: int) -> Class
             f"a label is {max(numbers):,}: that is no class. "
             'Say what it is: fields={"label": ps.Field("<its name in the files>", "number", "int64"), …}.'
         )
-    names = tuple(by_number.get(number, str(number)) for number in range(first, max(numbers) + 1))
+    names = tuple(by_number.get(number) or str(number) for number in range(first, max(numbers) + 1))
     unknown = tuple(str(number) for number in sorted(numbers) if number < first)
-    return ClassNumbers(names, bool(by_number), first, unknown)
+    return ClassNumbers((*names, *others), bool(by_number or others), first, unknown)
 
 
 def classes_from(plain: Mapping[str, Any]) -> ClassNumbers:

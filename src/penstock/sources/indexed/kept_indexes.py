@@ -49,6 +49,7 @@ def kept_index(name: str, make: Callable[[], Index]) -> Index:
         return found
     made = make()
     if folder is not None:
+        shutil.rmtree(folder, ignore_errors=True)  # a broken one
         _write(folder, made)
     return made
 
@@ -65,7 +66,7 @@ def _read(folder: Path) -> Index | None:
         about = json.loads((folder / _ABOUT).read_text(encoding="utf-8"))
         columns = {one: _mapped(folder / f"{one}.npy") for one in about["columns"]}
         return Index(columns, dict(about["about"]))
-    except (OSError, ValueError, KeyError, TypeError):  # made again
+    except (OSError, ValueError, KeyError, TypeError, EOFError):  # made again
         return None
 
 
