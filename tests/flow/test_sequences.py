@@ -423,6 +423,25 @@ def test_what_a_sequence_says_after_the_end_of_an_epoch_is_not_what_was_kept_bef
     assert [labels(flow) for _ in range(3)] == [[[epoch] * 4] * 2 for epoch in range(3)]
 
 
+class Growing(Batches):
+    """Other numbers in each epoch."""
+
+    def __getitem__(self, number: int) -> Any:
+        x, y = super().__getitem__(number)
+        return x, y + 100 * self.ends
+
+
+@pytest.mark.parametrize("executor", ["thread", "subprocess", "process"])
+@pytest.mark.parametrize("unbatch", [False, True])
+def test_a_sequence_that_changes_at_the_end_of_an_epoch_changes_for_every_executor(
+    executor: Any, unbatch: bool
+) -> None:
+    flow = ps.Flow(ps.from_sequence(Growing(), unbatch=unbatch), workers=2, executor=executor)
+    with closing(flow.batch(4) if unbatch else flow) as flow:
+        for epoch in range(3):
+            assert flat(flow) == [100 * epoch + row for row in range(22)]
+
+
 def test_on_epoch_end_is_called_once_for_a_sequence_that_is_mixed_with_itself() -> None:
     sequence = Batches()
     source = ps.from_sequence(sequence, unbatch=True)

@@ -165,8 +165,8 @@ class Running:
                 try:
                     yield batch
                 finally:
-                    if is_last:
-                        tell_epoch_end(leaf.source for leaf in program.leaves)
+                    if is_last and tell_epoch_end(leaf.source for leaf in program.leaves):
+                        self.workers.renew()
                 del batch
 
     def _finish(self, epoch: int) -> None:

@@ -89,10 +89,12 @@ class _Counted:
             where = f"item {number} of {type(self.sequence).__name__}"
             raise HopError("read", where, f"{type(error).__name__}: {str(error) or 'without a message'}") from error
 
-    def on_epoch_end(self) -> None:
+    def on_epoch_end(self) -> bool:
+        """Tell the user's object, if it wants to know; whether it may have changed."""
         on_epoch_end = getattr(self.sequence, "on_epoch_end", None)
         if on_epoch_end is not None:
             on_epoch_end()
+        return on_epoch_end is not None
 
 
 def _because(error: Exception) -> str:
@@ -127,8 +129,8 @@ class SequenceItems:
     def decode(self, raw: Raw) -> Sample:
         return {"item": check_item(named_item(raw.data, self._names, raw.index), raw.index)}
 
-    def on_epoch_end(self) -> None:
-        self.sequence.on_epoch_end()
+    def on_epoch_end(self) -> bool:
+        return self.sequence.on_epoch_end()
 
 
 class DatasetSamples:
@@ -155,8 +157,8 @@ class DatasetSamples:
             raise HopError("decode", f"sample {raw.index}", "there is nothing in it", remedy)
         return {name: _plain(value) for name, value in parts.items()}
 
-    def on_epoch_end(self) -> None:
-        self.sequence.on_epoch_end()
+    def on_epoch_end(self) -> bool:
+        return self.sequence.on_epoch_end()
 
 
 def _plain(value: Any) -> Any:
@@ -243,21 +245,21 @@ class SequenceSamples:
         item, place = raw.data
         return row_of(item, place)
 
-    def on_epoch_end(self) -> None:
-        self.sequence.on_epoch_end()
+    def on_epoch_end(self) -> bool:
         self._generation += 1  # an item may be another one now
+        return self.sequence.on_epoch_end()
 
 
-def tell_epoch_end(sources: Iterable[Any]) -> None:
-    """An epoch was delivered: sequences below these sources are told, each once."""
+def tell_epoch_end(sources: Iterable[Any]) -> bool:
+    """An epoch was delivered: sequences below these sources are told, each once; whether any may have changed."""
     found: dict[int, SequenceItems | SequenceSamples | DatasetSamples] = {}
     for source in sources:
         while source is not None:
             if isinstance(source, (SequenceItems, SequenceSamples, DatasetSamples)):
                 found[id(source.sequence.sequence)] = source
             source = getattr(source, "source", None)
-    for one in found.values():
-        one.on_epoch_end()
+    changed = [one.on_epoch_end() for one in found.values()]  # all of them are told
+    return any(changed)
 
 
 # A plan whose source gives batches

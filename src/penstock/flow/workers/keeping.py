@@ -25,6 +25,7 @@ class Workers:
         self.choice: Choice | None = None  # made when the first epoch begins
         self._idle: list[Children] = []
         self._all: list[Children] = []
+        self._are_outdated = False
         weakref.finalize(self, _close_all, self._all)
 
     @contextmanager
@@ -33,6 +34,7 @@ class Workers:
         if self.choice is None:
             self.choice = choice_of(program, self._options)
         executor = self._kept(workers) or self._new(program, workers)
+        self._are_outdated = False
         owner = os.getpid()
         try:
             yield executor
@@ -44,6 +46,11 @@ class Workers:
         """End those that nobody uses."""
         while self._idle:
             self._end(self._idle.pop())
+
+    def renew(self) -> None:
+        """What workers have a copy of has changed: no processes are kept for the next epoch."""
+        self.close()
+        self._are_outdated = True
 
     def _kept(self, workers: int) -> Children | None:
         while self._idle:
@@ -65,7 +72,7 @@ class Workers:
     def _take_back(self, executor: Executor) -> None:
         if not _can_stay(executor):
             executor.close()
-        elif executor.is_sound and not self._idle:
+        elif executor.is_sound and not self._idle and not self._are_outdated:
             self._idle.append(executor)
             executor.leave()
         else:
