@@ -90,12 +90,24 @@ def make_index(originals: Sequence[FileState], files: MappedFiles, options: TarO
     first = [shard.files(sample) for shard in shards for sample in shard.samples[:LOOKED_AT]][:LOOKED_AT]
     if not first:
         raise DataError([Problem(shard.path, None, "holds no sample", "See docs/formats.md") for shard in shards])
-    wanted = tar_fields.recognised(first) if options.fields is None else tar_fields.given(dict(options.fields), first)
-    if not wanted:
-        endings = ", ".join(sorted({ending for one in first for ending in one}))
-        raise RecipeError(f'no ending is known: {endings}. Say what they are, such as fields={{"image": "jpg"}}.')
+    wanted = _wanted(first, shards[0].path, options)
     problems = _leave_out_incomplete(shards, wanted, options)
     return _Look(shards, wanted, options).index(problems)
+
+
+def _wanted(first: Sequence[Files], path: str, options: TarOptions) -> list[Wanted]:
+    """The fields, by the first samples or as the user says."""
+    try:
+        found = (
+            tar_fields.recognised(first) if options.fields is None else tar_fields.given(dict(options.fields), first)
+        )
+    except UnreadableImage as error:
+        what = f"one of the first samples: {error}"
+        raise DataError([Problem(path, None, what, "Leave it out, or say with fields= what is meant")]) from error
+    if not found:
+        endings = ", ".join(sorted({ending for one in first for ending in one}))
+        raise RecipeError(f'no ending is known: {endings}. Say what they are, such as fields={{"image": "jpg"}}.')
+    return found
 
 
 def raise_all(problems: list[Problem]) -> None:

@@ -70,7 +70,10 @@ def _cut(path: str, name: str, offset: int, size: int, there: int) -> DataError:
 
 
 def _check_end(path: str, data: memoryview, position: int) -> None:
-    """An archive ends with a block of zeros, or where its last file ends; a damaged header looks like an end too."""
+    """An archive ends with blocks of zeros; a damaged header or a cut between two files looks like an end too."""
     rest = bytes(data[position : position + BLOCK_BYTES])
+    if len(rest) < BLOCK_BYTES:
+        what = f"is cut short at byte {position:,}: the mark that ends an archive is missing"
+        raise DataError([Problem(path, None, what, _REMEDY)])
     if rest.strip(b"\0"):
         raise DataError([Problem(path, None, f"is damaged at byte {position:,}: no header of a file", _REMEDY)])
