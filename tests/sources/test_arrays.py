@@ -166,3 +166,23 @@ def test_what_is_in_the_arrays_decides_the_fingerprint() -> None:
     assert ps.Arrays(pictures()).fingerprint() == ps.Arrays(pictures()).fingerprint()
     assert ps.Arrays(pictures()).fingerprint() != ps.Arrays(changed).fingerprint()
     assert ps.Arrays(pictures()).fingerprint() != ps.Arrays(pictures(), labels()).fingerprint()
+
+
+@pytest.mark.parametrize("width", [(), (4,)])
+def test_values_of_other_sizes_are_found_by_their_shapes(width: tuple[int, ...]) -> None:
+    counts = [2, 0, 1, 3, 0, 1]
+    boxes = np.arange(sum(counts) * 4, dtype=np.float32)
+    arrays = {
+        "image": pictures(),
+        "boxes": boxes.reshape(-1, *width),
+        "boxes_shape": np.array([(count, 4) for count in counts]),
+        "box_label": np.arange(sum(counts)) % 3,
+        "box_label_shape": np.array(counts)[:, None],
+        "classes": np.array(["oak", "elm", "ash"]),
+    }
+    source = ps.Arrays(arrays)
+    assert source.taken == {"image": "image", "boxes": "boxes", "box_label": "box_label"} and not source.left_out
+    found = np.concatenate([source[index]["boxes"] for index in range(COUNT)])
+    np.testing.assert_array_equal(found.ravel(), boxes)
+    assert [len(source[index]["box_label"]) for index in range(COUNT)] == counts
+    assert source.classes == ("oak", "elm", "ash")

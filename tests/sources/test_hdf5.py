@@ -53,7 +53,7 @@ def test_names_of_splits_become_splits(names: tuple[str, str], tmp_path: Path) -
     assert sorted(found.values()) == ["test"] * 2 + ["train"] * COUNT
     assert all(key.startswith(split) for key, split in found.items())
     assert source.classes == ("cat", "dog", "owl")
-    assert "list_classes" in source.left_out
+    assert source.left_out == {}
 
 
 def test_columns_can_be_named(tmp_path: Path) -> None:

@@ -21,21 +21,6 @@ if TYPE_CHECKING:
 
 PathLike = str | os.PathLike[str]
 
-# Where each constructor lives: a format's module is imported when one of its files is opened.
-HOMES = {
-    "Arrays": "penstock.sources.arrays.arrays",
-    "Boxes": "penstock.sources.boxes.boxes",
-    "DeepEthogram": "penstock.sources.deepethogram.deepethogram",
-    "HDF5": "penstock.sources.hdf5.hdf5",
-    "HuggingFace": "penstock.sources.arrow.hugging_face",
-    "Images": "penstock.sources.images.images",
-    "MDS": "penstock.sources.mds.mds",
-    "Parquet": "penstock.sources.arrow.parquet",
-    "Rasters": "penstock.sources.rasters.rasters",
-    "TFRecords": "penstock.sources.records.tfrecords",
-    "Videos": "penstock.sources.videos.videos",
-    "WebDataset": "penstock.sources.tars.web_dataset",
-}
 LOOKED_FOR = (
     "a pack, TFRecord (.tfrecord), WebDataset (.tar), HDF5 (.h5), NumPy (.npy, .npz), Parquet, a Hugging Face folder "
     "or .arrow files, MDS (index.json), a DeepEthogram project, boxes (CSV, COCO, Pascal VOC, YOLO, a map layer), "
@@ -79,8 +64,8 @@ def kind_of(path: PathLike) -> str:
 
 
 def constructor(kind: str) -> Callable[..., Any]:
-    """A source class by its name."""
-    made: Callable[..., Any] = getattr(importlib.import_module(HOMES[kind]), kind)
+    """A source class by its name; its module is imported now."""
+    made: Callable[..., Any] = getattr(importlib.import_module("penstock"), kind)
     return made
 
 

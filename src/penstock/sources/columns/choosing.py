@@ -77,6 +77,7 @@ def choose(table: Table, options: ColumnOptions) -> Choice:
     left_out = {
         name: f"it has {length:,} rows, and there are {table.length:,} samples"
         for name, length in table.lengths.items()
+        if not is_class_list(name, table.aside[name].holds)
     }
     for name in (name for name in table.columns if name not in used):
         reason = _why_not(name, table.columns[name].holds, options, {one.field.name for one in taken})
@@ -88,6 +89,11 @@ def choose(table: Table, options: ColumnOptions) -> Choice:
         there = "; ".join(f"{name}: {reason}" for name, reason in left_out.items()) or "there are no columns"
         raise _unusable(table, f"no column can be a field ({there})", "Name the columns, such as image=… and label=…")
     return Choice(tuple(taken), left_out, **places)
+
+
+def is_class_list(name: str, holds: Holds) -> bool:
+    """Whether an array beside the columns has the names of the classes."""
+    return name.lower() in CLASS_LIST_NAMES and holds.what == "text"
 
 
 def _check_given(table: Table, given: Mapping[str, str | None]) -> None:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from penstock.errors import DataError, Problem
 from penstock.sources.columns.choosing import IMAGE_NAMES, LABEL_NAMES
 from penstock.sources.columns.options import ColumnOptions
+from penstock.sources.columns.shaped import with_shapes
 from penstock.sources.columns.split_names import by_split
 from penstock.sources.columns.tables import Column, Table
 
@@ -24,6 +25,7 @@ def tables_of(
     name: str, file: str | None, arrays: Mapping[str, Named], options: ColumnOptions, group: str | None = None
 ) -> list[Table]:
     """One table, or one for each split that the names tell."""
+    arrays = _shaped(arrays)
     splits = by_split(arrays)
     outside = splits.pop(None, {})
     named = options.given_columns.values()
@@ -38,6 +40,11 @@ def tables_of(
         lengths = {**table.lengths, **{each: arrays[each].length for each in outside}}
         tables.append(replace(table, aside=aside, lengths=lengths))
     return tables
+
+
+def _shaped(arrays: Mapping[str, Named]) -> dict[str, Named]:
+    found = with_shapes({name: (one.length, one.column) for name, one in arrays.items()})
+    return {name: Named(length, column) for name, (length, column) in found.items()}
 
 
 def _table(

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from penstock.errors import DataError, Problem, nearest
-from penstock.sources.columns.choosing import CLASS_LIST_NAMES, Taken
+from penstock.sources.columns.choosing import Taken, is_class_list
 from penstock.sources.columns.tables import Table
 
 # Numbers beyond this are no classes but something else, such as identifiers.
@@ -89,7 +89,7 @@ def _raise_unknown(
 def listed_classes(table: Table) -> tuple[str, ...] | None:
     """The names that a file lists beside its columns, such as an array `class_names`."""
     for name, column in table.aside.items():
-        if name.lower() in CLASS_LIST_NAMES and column.holds.what == "text":
+        if is_class_list(name, column.holds):
             return tuple(str(value) for value in column.whole())
     return None
 
