@@ -1,0 +1,232 @@
+"""The LightningModule: it delegates to a task, and knows no files.
+
+logged             when            what
+train_step_loss    every step      the loss of the step; in the progress bar
+train_loss         every epoch     the mean over all training samples; other losses of the task as train_<name>
+val_loss           validation      the mean over all validation samples; other losses of the task as val_<name>
+accuracy, …        validation      the task's own scores, under their own names
+learning_rate      every step      as train_learning_rate
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import lightning.pytorch as lightning
+import torch
+
+from penstock.runs.layout import plain
+from penstock.seeds import random_bits
+from penstock.tasks.task import Batch, Scores, Task
+from penstock.training.feeds import Feed, Rank
+from penstock.training.finiteness import check_finite
+from penstock.training.freezing import frozen_stages
+from penstock.training.learning_rates import Plateau, rate_factor
+from penstock.training.means import Means
+from penstock.training.optimizers import make_optimizer
+from penstock.training.options import TrainOptions
+
+CHECKPOINT_VERSION = 1
+STEP_STREAM, RANK_STREAM = 0x7E11, 0x7E12  # of random numbers, apart from those of flows
+
+
+class Evaluation:
+    """One pass over the validation set. Not a torch module, so that nothing of it gets among the weights."""
+
+    def __init__(self, scores: Scores) -> None:
+        self.scores = scores
+        self.means = Means()
+        self.values: dict[str, float] = {}
+
+
+class Module(lightning.LightningModule):
+    """A task and its network, to be driven by any Lightning Trainer, any number of times.
+
+    With a `feed`, `trainer.fit(module)` needs no loaders. It can be pickled and copied before and after training.
+    """
+
+    def __init__(
+        self,
+        task: Task,
+        network: torch.nn.Module,
+        options: TrainOptions,
+        *,
+        learning_rate: float,
+        feed: Feed | None = None,
+        recipe: Mapping[str, Any] | None = None,
+    ) -> None:
+        super().__init__()
+        self.task, self.network, self.options, self.feed = task, network, options, feed
+        self.learning_rate, self.recipe = learning_rate, plain(recipe or {})
+        self.last_evaluation: Evaluation | None = None
+        self._plateau = Plateau()
+        self._means = Means()
+        for _, stage in frozen_stages(task, network, options.freeze):
+            stage.requires_grad_(False)
+
+    # Data
+
+    def train_dataloader(self) -> Any:
+        return super().train_dataloader() if self.feed is None else self.feed.training_loader(self._rank())
+
+    def val_dataloader(self) -> Any:
+        loader = None if self.feed is None else self.feed.validation_loader(self._rank())
+        return super().val_dataloader() if loader is None else loader
+
+    def _rank(self) -> Rank:
+        trainer = self.trainer
+        return Rank(trainer.global_rank, trainer.world_size, trainer.strategy.root_device)
+
+    # Training
+
+    def configure_optimizers(self) -> Any:
+        optimizer = make_optimizer(self.network, self.options, self.learning_rate)
+        step_count = self._step_count()
+        epochs = self.trainer.max_epochs or 0
+        warmup_steps = self.options.warmup_epochs * step_count / epochs if epochs > 0 else 0.0
+
+        def factor(step: int) -> float:
+            return rate_factor(self.options.schedule, step, step_count, warmup_steps) * self._plateau.factor
+
+        schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, factor)
+        return {"optimizer": optimizer, "lr_scheduler": {"scheduler": schedule, "interval": "step"}}
+
+    def _step_count(self) -> float:
+        """Steps of the weights until the end.
+
+        Lightning can tell too, but opens the loaders for it before it has read a checkpoint, and then forgets to give
+        them their state.
+        """
+        trainer = self.trainer
+        if self.feed is None:
+            return float(trainer.estimated_stepping_batches)
+        if trainer.max_epochs is None or trainer.max_epochs < 0:
+            return float(trainer.max_steps) if trainer.max_steps >= 0 else math.inf
+        steps = math.ceil(math.ceil(self.sample_count() / self.feed.batch_size) / trainer.accumulate_grad_batches)
+        most = trainer.max_steps if trainer.max_steps >= 0 else math.inf
+        return float(min(steps * trainer.max_epochs, most))
+
+    def on_train_start(self) -> None:
+        if self.options.compile:
+            self.network.compile()
+        # Statistics of frozen layers stay as they are. Not earlier: Lightning warns of layers that begin so.
+        for _, stage in frozen_stages(self.task, self.network, self.options.freeze):
+            stage.eval()
+
+    def on_train_end(self) -> None:
+        self.network.train()
+
+    def on_train_epoch_start(self) -> None:
+        self._means = Means()
+
+    def training_step(self, batch: Batch, batch_number: int) -> torch.Tensor:
+        rows = len(batch["index"])
+        torch.manual_seed(self._step_seed(batch_number))
+        batch = self.task.augment(batch, seed=self.options.seed, epoch=self.current_epoch)
+        losses = self.task.loss(self.network, batch)
+        loss = losses["loss"]
+        check_finite(loss, batch, self)
+        self._means.add(losses, rows)
+        self.log("train_step_loss", loss.detach(), on_step=True, on_epoch=False, prog_bar=True, batch_size=rows)
+        self.log("train_learning_rate", self._rate(), on_step=True, on_epoch=False, batch_size=rows)
+        return loss * self._share(batch_number, rows)
+
+    def _step_seed(self, batch_number: int) -> int:
+        """Dropout draws from torch's own generator: seeded for each step, it is the same after an interruption."""
+        bits = random_bits(self.options.seed, self.current_epoch << 40 | batch_number, STEP_STREAM)
+        bits = random_bits(int(bits[0]), self.global_rank, RANK_STREAM)
+        return int(bits[0] >> 1)
+
+    def _rate(self) -> float:
+        return float(self.trainer.optimizers[0].param_groups[0]["lr"])
+
+    def _share(self, batch_number: int, rows: int) -> float:
+        """What the loss counts in a step of the weights, which is the mean over the samples of all its batches.
+
+        Lightning divides by the batches that are added up, and by the ranks, as if all had as many samples.
+        """
+        if self.feed is None:
+            return 1.0
+        batches, ranks = self.trainer.accumulate_grad_batches, self.trainer.world_size
+        if batches == ranks == 1:
+            return 1.0
+        first = batch_number // batches * batches * self.feed.batch_size
+        together = min(batches * self.feed.batch_size, self.sample_count() - first)
+        return float(rows * batches * ranks / together)
+
+    def sample_count(self) -> int:
+        """Samples of an epoch; 0 without a feed."""
+        if self.feed is None:
+            return 0
+        if self._counted is None:
+            self._counted = self.feed.sample_count()
+        return self._counted
+
+    _counted: int | None = None
+
+    def on_train_epoch_end(self) -> None:
+        for name, value in self._means.compute().items():
+            self.log(f"train_{name}", value, prog_bar=name == "loss")
+
+    # Validation
+
+    def on_validation_epoch_start(self) -> None:
+        scores = self.task.scores()
+        self.last_evaluation = Evaluation(scores.to(self.device) if isinstance(scores, torch.nn.Module) else scores)
+
+    def validation_step(self, batch: Batch, batch_number: int) -> None:
+        rows = len(batch["index"])
+        if not rows or self.last_evaluation is None:  # this rank got no sample of a short batch
+            return
+        losses, answers = self.task.judge(self.network, batch)
+        self.last_evaluation.means.add(losses, rows)
+        self.last_evaluation.scores.update(answers, batch)
+
+    def on_validation_epoch_end(self) -> None:
+        evaluation = self.last_evaluation
+        if evaluation is None:
+            return
+        losses = {f"val_{name}": value for name, value in evaluation.means.compute().items()}
+        evaluation.values = {**losses, **evaluation.scores.compute()}
+        for name, value in evaluation.values.items():
+            self.log(name, value, prog_bar=name in ("val_loss", self.task.goal.name))
+        self._judge_plateau(evaluation.values)
+
+    def _judge_plateau(self, values: Mapping[str, float]) -> None:
+        goal = self.task.goal
+        score = values.get(goal.name, math.nan)
+        if self.options.schedule == "plateau" and not math.isnan(score):
+            self._plateau.judged(score, goal.larger_is_better)
+
+    # Checkpoints
+
+    def on_save_checkpoint(self, checkpoint: dict[str, Any]) -> None:
+        """What is needed to predict the same again, in plain values."""
+        evaluation = self.last_evaluation
+        checkpoint["penstock"] = {
+            "version": CHECKPOINT_VERSION,
+            "task": {"kind": self.task.kind, "settings": plain(self.task.settings())},
+            "train": {
+                "options": plain(vars(self.options)),
+                "plateau": self._plateau.state(),
+                "means": self._means.state(),
+            },
+            "recipe": self.recipe,
+            "flow_state": _first_state(checkpoint),
+            "scores": plain(evaluation.values) if evaluation is not None else {},
+        }
+
+    def on_load_checkpoint(self, checkpoint: dict[str, Any]) -> None:
+        train = checkpoint.get("penstock", {}).get("train", {})
+        if train:
+            self._plateau, self._means = Plateau(**train["plateau"]), Means.restored(train["means"])
+
+
+def _first_state(checkpoint: Mapping[str, Any]) -> Any:
+    """Where the training flow is, as Lightning saved it."""
+    states: Sequence[Any] = (
+        checkpoint.get("loops", {}).get("fit_loop", {}).get("state_dict", {}).get("combined_loader", ())
+    )
+    return states[0] if states else {}

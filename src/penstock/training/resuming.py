@@ -1,0 +1,65 @@
+"""Whether a folder is free, or holds an unfinished Run of the same settings that can be gone on with."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import torch
+
+from penstock.errors import RecipeError
+from penstock.runs import layout
+from penstock.runs.layout import plain
+from penstock.runs.run import Run
+from penstock.training.settings import differences
+
+FINISHED = "finished"
+LAST = "last.ckpt"
+
+
+class Beginning(NamedTuple):
+    """Where a training begins."""
+
+    is_finished: bool = False
+    checkpoint: Path | None = None
+    chosen: Mapping[str, Any] = {}
+
+
+def beginning(folder: Path, settings: Mapping[str, Any], resume: str) -> Beginning:
+    """Look at the folder of a Run; settings that are not those it was begun with are refused, one by one."""
+    if not (folder / layout.SETTINGS).exists():
+        return Beginning()
+    if resume == "never":
+        raise RecipeError(
+            f"{folder} holds a Run already. Choose another run.folder, remove it, or set run.resume: auto."
+        )
+    run = Run(folder)
+    found = differences(run.settings, plain(settings))
+    if found:
+        raise RecipeError(
+            f"{folder} holds a Run of other settings: {'; '.join(found)}. Use those to go on with it, or another "
+            "run.folder to begin anew."
+        )
+    chosen = run.chosen.get("train") or {}
+    if run.environment.get("outcome") == FINISHED:
+        return Beginning(is_finished=True)
+    return Beginning(False, last_checkpoint(folder), chosen)
+
+
+def last_checkpoint(folder: Path) -> Path | None:
+    """What a training can go on from."""
+    path = folder / layout.CHECKPOINTS / LAST
+    return path if path.is_file() else None
+
+
+def step_of(checkpoint: Path) -> int:
+    """How many steps of the weights a checkpoint has seen."""
+    return int(torch.load(checkpoint, map_location="cpu", weights_only=True, mmap=True)["global_step"])
+
+
+def is_between_epochs(checkpoint: Path) -> bool:
+    """Whether it was written at the end of an epoch, so that it can be gone on from with batches of another size."""
+    loops = torch.load(checkpoint, map_location="cpu", weights_only=True, mmap=True)["loops"]["fit_loop"]
+    current = loops["epoch_progress"]["current"]
+    return bool(current["ready"] == current["processed"])

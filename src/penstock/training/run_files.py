@@ -1,0 +1,125 @@
+"""What a training writes into its Run beside checkpoints: metrics, details, worst samples, bad samples."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from lightning.pytorch.callbacks import Callback
+from lightning.pytorch.loggers import Logger
+from lightning.pytorch.utilities.rank_zero import rank_zero_only
+
+from penstock.errors import PenstockError
+from penstock.runs.writing import RunWriter
+from penstock.samples import Source, describe, sample_at
+from penstock.tasks.task import Goal
+
+THUMBNAIL_PX = 160
+THUMBNAIL_QUALITY = 85
+
+
+class RunLogger(Logger):
+    """metrics.jsonl, as one of Lightning's loggers: it gets what the others get."""
+
+    def __init__(self, writer: RunWriter) -> None:
+        super().__init__()
+        self._writer = writer
+
+    @property
+    def name(self) -> str:
+        return "run"
+
+    @property
+    def version(self) -> str:
+        return ""
+
+    @property
+    def save_dir(self) -> str:
+        return str(self._writer.folder)
+
+    def log_hyperparams(self, params: Any, *arguments: Any, **named: Any) -> None:
+        """settings.yaml has them."""
+
+    @rank_zero_only  # type: ignore[untyped-decorator]
+    def log_metrics(self, metrics: dict[str, float], step: int | None = None) -> None:
+        epoch = int(metrics.get("epoch", 0))
+        values = {name: value for name, value in metrics.items() if name != "epoch"}
+        if values:
+            # Lightning counts steps and epochs from 0; people count what is done.
+            self._writer.log_metrics(values, epoch=epoch + 1, step=(step or 0) + 1)
+
+
+class RunDetails(Callback):
+    """details.json and worst.json of the best validation so far, and samples.json."""
+
+    def __init__(self, writer: RunWriter, goal: Goal) -> None:
+        self._writer, self._goal = writer, goal
+        self._best: float | None = None
+
+    def on_validation_end(self, trainer: Any, module: Any) -> None:
+        evaluation = module.last_evaluation
+        if trainer.sanity_checking or evaluation is None or not self._is_best(evaluation.values):
+            return
+        if trainer.is_global_zero:
+            self._writer.write_details(evaluation.scores.details())
+        worst = getattr(evaluation.scores, "worst", None)
+        rows = worst() if worst is not None else []  # asked for on every rank: they may have to put theirs together
+        if rows and trainer.is_global_zero and module.feed is not None and module.feed.val is not None:
+            write_worst(self._writer, rows, module.feed.val)
+
+    def _is_best(self, values: Mapping[str, float]) -> bool:
+        score = values.get(self._goal.name, math.nan)
+        sign = 1 if self._goal.larger_is_better else -1
+        if self._best is not None and not sign * score > sign * self._best:
+            return False
+        if not math.isnan(score):
+            self._best = score
+        return True
+
+    def on_train_epoch_end(self, trainer: Any, module: Any) -> None:
+        flow = getattr(trainer.train_dataloader, "flow", None)
+        if flow is not None and flow.bad_samples and trainer.is_global_zero and module.feed is not None:
+            self._writer.write_bad_samples(bad_sample_rows(flow.bad_samples, module.feed.train))
+
+    def state_dict(self) -> dict[str, Any]:
+        return {"best": self._best}
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        self._best = state_dict["best"]
+
+
+def bad_sample_rows(bad: Sequence[Any], source: Source) -> list[dict[str, Any]]:
+    """Each sample once, with its name and the reason."""
+    reasons = {int(one.index): one.reason for one in bad}
+    return [{"index": index, "key": describe(source, index), "reason": reason} for index, reason in reasons.items()]
+
+
+def write_worst(writer: RunWriter, rows: Sequence[Mapping[str, Any]], source: Source) -> None:
+    """The samples that were answered most wrongly, each with its name and a small picture."""
+    named = [{"key": _key(source, int(row["index"])), **row} for row in rows]
+    writer.write_worst(named, [_thumbnail(source, int(row["index"])) for row in rows])
+
+
+def _key(source: Source, index: int) -> str:
+    annotations = getattr(source, "annotations", None)
+    return str(annotations(index).get("key", index)) if annotations is not None else str(index)
+
+
+def _thumbnail(source: Source, index: int) -> bytes | None:
+    from penstock.codecs.images import encode_image
+    from penstock.codecs.opencv import opencv
+
+    image = source.schema.image
+    if image is None:
+        return None
+    try:
+        pixels = np.asarray(sample_at(source, index)[image.name])
+    except PenstockError:  # it was readable before; a picture that is gone is no reason to stop
+        return None
+    scale = THUMBNAIL_PX / max(pixels.shape[:2])
+    if scale < 1:
+        size = (max(1, round(pixels.shape[1] * scale)), max(1, round(pixels.shape[0] * scale)))
+        pixels = opencv().resize(pixels, size, interpolation=opencv().INTER_AREA)
+    return encode_image(pixels, "jpeg", THUMBNAIL_QUALITY)

@@ -1,0 +1,282 @@
+"""One training from the first word to the last: what `ps.train` does once its arguments are understood."""
+
+from __future__ import annotations
+
+import gc
+import logging
+import sys
+import time
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import torch
+from lightning.pytorch.utilities.rank_zero import rank_zero_only
+
+from penstock.errors import TrainingError
+from penstock.runs.layout import plain
+from penstock.runs.run import Run
+from penstock.runs.writing import RunWriter
+from penstock.tasks.task import Task
+from penstock.training import telling
+from penstock.training.checkpoints import clear_partial
+from penstock.training.data_splits import TrainingData
+from penstock.training.environment import environment, now
+from penstock.training.feed_limits import FeedWatch, TimeEstimate, flow_of, limit_line
+from penstock.training.module import Module
+from penstock.training.options import AUTO
+from penstock.training.resources import (
+    check_disk,
+    chosen_batch_size,
+    chosen_precision,
+    is_out_of_memory,
+    needs_of,
+    out_of_memory,
+)
+from penstock.training.resuming import FINISHED, LAST, Beginning, is_between_epochs, last_checkpoint, step_of
+from penstock.training.run_files import RunDetails, RunLogger
+from penstock.training.settings import Settings
+from penstock.training.stopping import Interrupted, Stopping
+from penstock.training.trainers import (
+    LOG_STEPS,
+    as_list,
+    device_type,
+    feed_of,
+    goal_of,
+    module_of,
+    tensorboard,
+    trainer_for,
+)
+
+
+@dataclass(frozen=True)
+class Extras:
+    """What a user adds to a training beside options."""
+
+    logger: Any = None
+    callbacks: Sequence[Any] = ()
+    trainer: Mapping[str, Any] = field(default_factory=dict)
+    transform: Callable[..., Any] | None = None
+
+
+class Session:
+    """A training in a folder. Only rank 0 writes and speaks."""
+
+    def __init__(self, task: Task, data: TrainingData, settings: Settings, extras: Extras, start: Beginning) -> None:
+        self.task, self.data, self.settings, self.extras = task, data, settings, extras
+        self.folder = Path(settings.run.folder)
+        self.goal = goal_of(settings.train, task.goal if data.val is not None else None)
+        self._checkpoint = start.checkpoint
+        device = device_type(settings.train)
+        self.batch_size = chosen_batch_size(settings.train, len(data.train), device)
+        self.on_device = int(start.chosen.get("on_device", self.batch_size))
+        self._precision = chosen_precision(settings.train, device)
+        self._recipe = settings.sections(task)
+        self._writer = RunWriter(self.folder) if is_first_rank() else None
+
+    # Words
+
+    def say(self, text: str) -> None:
+        """To the terminal and to the log of the Run."""
+        if self._writer is not None:
+            print(f"penstock: {text}", file=sys.stderr, flush=True)
+            self._writer.say(text)
+
+    # From the beginning to the end
+
+    def run(self) -> Run:
+        """Train, and write the Run."""
+        started = time.monotonic()
+        self._begin()
+        try:
+            trainer = self._fitted()
+        except BaseException as error:
+            self._end(_outcome(error), started)
+            raise
+        self._finish(trainer)
+        self._end(FINISHED if not self.settings.train.fast_dev_run else "tried", started)
+        return Run(self.folder)
+
+    def _begin(self) -> None:
+        if self._writer is None:
+            return
+        clear_partial(self._writer.checkpoints)
+        self._writer.write_environment({**environment(), "started": now(), "outcome": "running", "devices": _devices()})
+        if self._checkpoint is not None:
+            step = step_of(self._checkpoint)
+            self._writer.forget_metrics_after(step)
+            self.say(f"going on with {self.folder} after step {step:,}.")
+        self.say(telling.data_line(self.task, self.data))
+        line = telling.pack_line(self.task, self.data.train, self.settings.train.seed)
+        if line is not None:
+            self.say(line)
+
+    def _finish(self, trainer: Any) -> None:
+        flow = flow_of(trainer)
+        if flow is None or self._writer is None:
+            return
+        metrics = flow.metrics()
+        self._write_settings(trainer.lightning_module, metrics.get("settings"))
+        self.say(limit_line(metrics))
+
+    def _end(self, outcome: str, started: float) -> None:
+        if self._writer is None:
+            return
+        seconds = round(time.monotonic() - started, 1)
+        self._writer.write_environment({"ended": now(), "outcome": outcome, "seconds": seconds})
+
+    # Fitting
+
+    def _fitted(self) -> Any:
+        """The trainer after training; where memory does not suffice, less is put on the device at a time."""
+        while True:
+            try:
+                return self._attempt()
+            except (RuntimeError, MemoryError) as error:
+                if not is_out_of_memory(error):
+                    raise
+                self._halve(error)
+            gc.collect()
+            if torch.cuda.is_available():
+                torch.cuda.empty_cache()
+
+    def _halve(self, error: BaseException) -> None:
+        train = self.settings.train
+        ranks = torch.distributed.get_world_size() if torch.distributed.is_initialized() else 1
+        if train.batch_size != AUTO or ranks > 1 or self.on_device == 1:
+            raise out_of_memory(error, self.on_device // ranks, train) from error
+        self.on_device //= 2
+        last = last_checkpoint(self.folder)
+        self._checkpoint = last if last is not None and is_between_epochs(last) else None
+        self.say(
+            f"out of memory: now {self.on_device} samples are on the device at a time, and gradients are added up over "
+            f"{self.batch_size // self.on_device} batches, so that a step still sees {self.batch_size}."
+        )
+
+    def _attempt(self) -> Any:
+        train = self.settings.train
+        feed = feed_of(self.task, self.data, self.on_device, train, self.settings.feed, self.extras.transform)
+        module = module_of(self.task, train, feed, global_batch_size=self.batch_size, recipe=self._recipe)
+        self._tell_needs(module)
+        self._write_settings(module, None)
+        stopping = Stopping(self.folder / "checkpoints" / LAST if train.checkpoints else None)
+        with _quiet_lightning(), stopping.on_signal():
+            trainer = self._trainer(module, stopping)
+            try:
+                trainer.fit(module, ckpt_path=self._checkpoint, weights_only=True)
+            except (Interrupted, SystemExit) as stop:  # Lightning leaves by SystemExit when it is interrupted itself
+                raise KeyboardInterrupt(self._stopped(isinstance(stop, Interrupted))) from None
+            finally:
+                _close(trainer)
+        return trainer
+
+    def _stopped(self, is_saved: bool) -> str:
+        """How to go on."""
+        last = last_checkpoint(self.folder)
+        if last is None:
+            text = "interrupted before the first checkpoint; the same command begins anew."
+        else:
+            where = "its state is in" if is_saved else "the last state is in"
+            text = f"interrupted; {where} {last}. The same command goes on from there."
+        self.say(text)
+        return text
+
+    def _trainer(self, module: Module, stopping: Stopping) -> Any:
+        given = dict(self.extras.trainer)
+        callbacks = [stopping, *as_list(given.pop("callbacks", None)), *self.extras.callbacks]
+        loggers = _loggers(given.pop("logger", self.extras.logger), self.folder)
+        log = str(self._writer.feed) if self._writer is not None else None
+        callbacks += [FeedWatch(self.say, log=log, watch=self.settings.run.watch), TimeEstimate(self.say)]
+        if self._writer is not None:
+            callbacks.append(RunDetails(self._writer, self.goal))
+            loggers.append(RunLogger(self._writer))
+        given.setdefault("enable_progress_bar", self.settings.run.progress)
+        given.setdefault("log_every_n_steps", self._log_steps(module))
+        together = self.settings.train.accumulate * (self.batch_size // self.on_device)
+        given.setdefault("accumulate_grad_batches", together)
+        trainer = trainer_for(
+            self.settings.train, folder=self.folder, goal=self.goal, logger=loggers, callbacks=callbacks, **given
+        )
+        # Progress of the network is saved with that of the flow, so the state is written after all other callbacks ran.
+        trainer.callbacks.sort(key=lambda callback: callback is stopping)
+        return trainer
+
+    def _log_steps(self, module: Module) -> int:
+        batches = -(-module.sample_count() // self.on_device)
+        return max(1, min(LOG_STEPS, batches))
+
+    # What is said and written of it
+
+    def _tell_needs(self, module: Module) -> None:
+        if self._writer is None:
+            return
+        needs = needs_of(module.network, self.settings.train)
+        self.say(telling.needs_line(needs, check_disk(needs, self.folder), self.on_device))
+        self.say(telling.choices_line(self._chosen(module)))
+
+    def _chosen(self, module: Module) -> dict[str, Any]:
+        return {
+            "batch_size": self.batch_size,
+            "on_device": self.on_device,
+            "learning_rate": module.learning_rate,
+            "precision": self._precision,
+        }
+
+    def _write_settings(self, module: Module, feed: Mapping[str, Any] | None) -> None:
+        if self._writer is None:
+            return
+        chosen: dict[str, Any] = {"train": self._chosen(module), "goal": self.goal._asdict()}
+        if feed:
+            chosen["feed"] = plain({name: feed[name] for name in ("workers", "prefetch") if name in feed})
+        self._writer.write_settings(self._recipe, chosen)
+
+
+def is_first_rank() -> bool:
+    """Whether this process is the one that writes, as launchers tell it before there is a Trainer."""
+    return bool(rank_zero_only.rank == 0)
+
+
+def _loggers(logger: Any, folder: Path) -> list[Any]:
+    """TensorBoard's files unless the user has others, or wants none."""
+    if logger is False:
+        return []
+    return [tensorboard(folder)] if logger in (None, True) else as_list(logger)
+
+
+def _close(trainer: Any) -> None:
+    """End the workers of the flows."""
+    for loader in (trainer.train_dataloader, trainer.val_dataloaders):
+        for one in as_list(loader):
+            if hasattr(one, "close"):
+                one.close()
+
+
+def _outcome(error: BaseException) -> str:
+    if isinstance(error, KeyboardInterrupt):
+        return "interrupted"
+    text = str(error).strip().splitlines()
+    kind = "" if isinstance(error, TrainingError) else f"{type(error).__name__}: "
+    return f"failed: {kind}{text[0] if text else ''}".rstrip(": ")
+
+
+def _devices() -> list[str]:
+    return [torch.cuda.get_device_name(number) for number in range(torch.cuda.device_count())] or ["cpu"]
+
+
+@contextmanager
+def _quiet_lightning() -> Iterator[None]:
+    """Without Lightning's own advertisements and summaries; its warnings to users stay."""
+    loggers = [logging.getLogger(name) for name in ("lightning.pytorch", "lightning.fabric")]
+    levels = [logger.level for logger in loggers]
+    for logger in loggers:
+        logger.setLevel(logging.WARNING)
+    try:
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", ".*LeafSpec.*", FutureWarning)  # from torch to Lightning
+            yield
+    finally:
+        for logger, level in zip(loggers, levels, strict=True):
+            logger.setLevel(level)

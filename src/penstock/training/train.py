@@ -1,0 +1,98 @@
+"""`ps.train`: a task and data become a Run."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from penstock.errors import RecipeError, require
+from penstock.training.options import DataOptions, TrainOptions
+from penstock.training.settings import Settings, settings_of
+
+if TYPE_CHECKING:
+    from penstock.runs.run import Run
+    from penstock.tasks.task import Task
+
+RUNS_FOLDER = "runs"
+
+
+def train(
+    task: Task,
+    data: Any = None,
+    *,
+    epochs: int = TrainOptions.epochs,
+    folder: str | Path = "",
+    resume: Literal["auto", "never"] = "auto",
+    logger: Any = None,
+    callbacks: Sequence[Any] | Any = None,
+    trainer: Mapping[str, Any] | None = None,
+    transform: Callable[..., Any] | None = None,
+    **options: Any,
+) -> Run:
+    """Train a task, and give the Run: a folder with settings, metrics and checkpoints.
+
+    `data` is a pack, a Source, a pair (train, val), or whatever `ps.open` takes. `options` are those of TrainOptions,
+    FeedOptions, DataOptions and RunOptions, by name. `logger`, `callbacks` and `trainer` (arguments of its Trainer) go
+    to Lightning; `logger=False` is for none. `transform` is a function of a training sample, or an albumentations
+    pipeline. An unfinished Run of the same settings in `folder` is gone on with.
+    """
+    for module in ("torch", "lightning.pytorch", "torchmetrics"):
+        require(module, "train", "Training")
+    given = {"epochs": epochs, "folder": os.fspath(folder), "resume": resume, **options}
+    settings = _complete(settings_of(given), task, data)
+    return _trained(task, settings.data.path if data is None else data, settings, logger, callbacks, trainer, transform)
+
+
+def _complete(settings: Settings, task: Task, data: Any) -> Settings:
+    """With the path that the data came from, and a folder."""
+    settings = replace(settings, data=_data_options(settings.data, data))
+    folder = settings.run.folder or f"{RUNS_FOLDER}/{_name(settings.data.path) or task.kind}"
+    if settings.train.fast_dev_run:
+        folder += "-trial"  # what a trial leaves must not look like the Run
+    return replace(settings, run=replace(settings.run, folder=folder))
+
+
+def _data_options(options: DataOptions, data: Any) -> DataOptions:
+    if isinstance(data, (str, os.PathLike)):
+        return replace(options, path=os.fspath(data))
+    if data is None and not options.path:
+        raise RecipeError("train needs data: a pack, a Source, a pair (train, val), or a path.")
+    return options
+
+
+def _name(path: str | tuple[str, ...]) -> str:
+    return Path(path).stem if isinstance(path, str) and path else ""
+
+
+def _trained(
+    task: Task,
+    data: Any,
+    settings: Settings,
+    logger: Any,
+    callbacks: Any,
+    trainer: Mapping[str, Any] | None,
+    transform: Callable[..., Any] | None,
+) -> Run:
+    from penstock.runs.run import Run
+    from penstock.training.data_splits import training_data
+    from penstock.training.resuming import Beginning, beginning, last_checkpoint
+    from penstock.training.session import Extras, Session, is_first_rank
+    from penstock.training.trainers import as_list, fitted_task
+
+    parts = training_data(data, settings.data)
+    task = fitted_task(task, parts)
+    folder = Path(settings.run.folder)
+    if settings.train.fast_dev_run:
+        start = Beginning()
+    elif is_first_rank():
+        start = beginning(folder, settings.sections(task), settings.run.resume)
+    else:  # rank 0 checks and writes; the others begin where it does
+        start = Beginning(False, last_checkpoint(folder))
+    extras = Extras(logger, as_list(callbacks), trainer or {}, transform)
+    if start.is_finished:
+        print(f"penstock: {folder} is finished: nothing is left to train.")
+        return Run(folder)
+    return Session(task, parts, settings, extras, start).run()

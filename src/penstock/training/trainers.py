@@ -1,0 +1,196 @@
+"""Lightning's Trainer from our options, and the module that it drives: for `ps.train`, and for own loops."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import lightning.pytorch as lightning
+import torch
+from lightning.pytorch.callbacks import Callback, EarlyStopping
+
+from penstock.errors import RecipeError
+from penstock.samples import Source
+from penstock.tasks.task import Goal, Task
+from penstock.training.checkpoints import KeepCheckpoints, WholeCheckpoints
+from penstock.training.data_splits import TrainingData, training_data
+from penstock.training.feeds import Feed
+from penstock.training.learning_rates import learning_rate
+from penstock.training.module import Module
+from penstock.training.options import AUTO, FeedOptions, TrainOptions
+from penstock.training.resources import chosen_batch_size, chosen_precision
+from penstock.training.settings import settings_of
+
+LOG_STEPS = 50
+
+
+def trainer_for(
+    recipe: Any = None,
+    *,
+    folder: str | Path | None = None,
+    goal: Goal | None = None,
+    logger: Any = None,
+    callbacks: Sequence[Callback] | Callback | None = None,
+    **trainer: Any,
+) -> lightning.Trainer:
+    """The Trainer for a recipe or TrainOptions, to drive `trainer.fit(module)` yourself.
+
+    With a `folder`, checkpoints and TensorBoard's files go there. `goal` is what the best checkpoint and early
+    stopping are chosen by; a recipe has one. `trainer` are arguments of Lightning's Trainer, which have the last word.
+    """
+    options = train_options(recipe)
+    goal = goal_of(options, goal or _goal_in(recipe))
+    own = [] if folder is None or not options.checkpoints else [_keeper(Path(folder), goal, options)]
+    early = [] if options.early_stopping is None else [_early_stopping(goal, options)]
+    if logger is None:
+        logger = False if folder is None else tensorboard(folder)
+    given = {**_arguments(options), "logger": logger, **trainer}
+    given["callbacks"] = [*own, *early, *as_list(callbacks)]
+    if not own:
+        given.setdefault("enable_checkpointing", any(_is_checkpoint(one) for one in given["callbacks"]))
+    given["plugins"] = [*as_list(given.get("plugins")), WholeCheckpoints()]
+    return lightning.Trainer(**given)
+
+
+def train_options(recipe: Any) -> TrainOptions:
+    """The section `train` of a recipe, or the options themselves."""
+    if recipe is None:
+        return TrainOptions()
+    options = recipe if isinstance(recipe, TrainOptions) else getattr(recipe, "train", None)
+    if not isinstance(options, TrainOptions):
+        raise RecipeError(f"trainer_for takes a recipe or TrainOptions, not {type(recipe).__name__}.")
+    return options
+
+
+def _goal_in(recipe: Any) -> Goal | None:
+    task = getattr(recipe, "task", None)
+    return task.goal if task is not None else None
+
+
+def goal_of(options: TrainOptions, goal: Goal | None) -> Goal:
+    """What the best checkpoint is chosen by: the task's own score, or a logged name; losses are better when smaller."""
+    if options.monitor == AUTO:
+        return goal or Goal("val_loss", larger_is_better=False)
+    if goal is not None and options.monitor == goal.name:
+        return goal
+    return Goal(options.monitor, larger_is_better=not options.monitor.endswith("loss"))
+
+
+def _keeper(folder: Path, goal: Goal, options: TrainOptions) -> KeepCheckpoints:
+    return KeepCheckpoints(folder / "checkpoints", goal, save_top_k=options.save_top_k)
+
+
+def _early_stopping(goal: Goal, options: TrainOptions) -> EarlyStopping:
+    mode = "max" if goal.larger_is_better else "min"
+    patience = options.early_stopping or 0
+    # After validation and the means of training are known, whichever of them is the goal.
+    return EarlyStopping(goal.name, patience=patience, mode=mode, check_on_train_epoch_end=True)
+
+
+def _is_checkpoint(callback: Callback) -> bool:
+    return isinstance(callback, lightning.callbacks.Checkpoint)
+
+
+def tensorboard(folder: str | Path) -> Any:
+    """Files for TensorBoard, in a folder of their own."""
+    from lightning.pytorch.loggers import TensorBoardLogger
+
+    return TensorBoardLogger(str(folder), name="tensorboard", version="")
+
+
+def _arguments(options: TrainOptions) -> dict[str, Any]:
+    """Our options by the names that Lightning has for them."""
+    return {
+        "max_epochs": options.epochs,
+        "accelerator": options.accelerator,
+        "devices": list(options.devices) if isinstance(options.devices, tuple) else options.devices,
+        "num_nodes": options.nodes,
+        "strategy": options.strategy,
+        "precision": chosen_precision(options, device_type(options)),
+        "accumulate_grad_batches": options.accumulate,
+        "gradient_clip_val": options.gradient_clip,
+        "fast_dev_run": options.fast_dev_run,
+        "log_every_n_steps": LOG_STEPS,
+        "num_sanity_val_steps": 0,  # data are checked before, and the first score comes at the end of an epoch
+        "enable_model_summary": False,
+    }
+
+
+def device_type(options: TrainOptions) -> str:
+    """Where the network will be, as far as `auto` must know it before the Trainer does."""
+    wants_cuda = options.accelerator in (AUTO, "gpu", "cuda")
+    return "cuda" if wants_cuda and torch.cuda.is_available() else "cpu"
+
+
+def module_for(task: Task, data: Any = None, *, transform: Callable[..., Any] | None = None, **options: Any) -> Module:
+    """The LightningModule of a task; with `data`, `trainer.fit(module)` needs no loaders.
+
+    `options` are those of TrainOptions, DataOptions and FeedOptions, by name. Weights that the task begins with are
+    loaded, or downloaded if it says so.
+    """
+    settings = settings_of(options)
+    if data is None:
+        rate = learning_rate(settings.train, chosen_batch_size(settings.train, 2**62, device_type(settings.train)))
+        return Module(task, begun_network(task, settings.train.seed), settings.train, learning_rate=rate)
+    parts = training_data(data, settings.data)
+    task = fitted_task(task, parts)
+    size = chosen_batch_size(settings.train, len(parts.train), device_type(settings.train))
+    return module_of(task, settings.train, feed_of(task, parts, size, settings.train, settings.feed, transform))
+
+
+def fitted_task(task: Task, data: TrainingData) -> Task:
+    """The task with what it takes from the training data; data that do not fit are an error."""
+    fitted_to = getattr(task, "fitted_to", None)
+    fitted: Task = task if fitted_to is None else fitted_to(data.train)
+    _check(fitted, data.train, "training")
+    if data.val is not None:
+        _check(fitted, data.val, "evaluation")
+    return fitted
+
+
+def _check(task: Task, source: Source, purpose: str) -> None:
+    task.check(source, purpose)
+
+
+def feed_of(
+    task: Task,
+    data: TrainingData,
+    batch_size: int,
+    train: TrainOptions,
+    feed: FeedOptions,
+    transform: Callable[..., Any] | None,
+) -> Feed:
+    return Feed(task, data.train, data.val, batch_size, train.seed, feed, transform, train.preload == "device")
+
+
+def module_of(
+    task: Task,
+    options: TrainOptions,
+    feed: Feed,
+    *,
+    global_batch_size: int | None = None,
+    recipe: Mapping[str, Any] | None = None,
+) -> Module:
+    """A module with a new network, for a training whose weights change after so many samples."""
+    rate = learning_rate(options, (global_batch_size or feed.batch_size) * options.accumulate)
+    network = begun_network(task, options.seed)
+    return Module(task, network, options, learning_rate=rate, feed=feed, recipe=recipe)
+
+
+def begun_network(task: Task, seed: int) -> torch.nn.Module:
+    """A network with the weights that training begins with; the generator of the user stays as it was."""
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        network = task.network()
+    pretrained = getattr(task, "pretrained", None)
+    weights = pretrained() if pretrained is not None else None
+    if weights is not None:
+        task.load_backbone(network, weights)
+    return network
+
+
+def as_list(value: Any) -> list[Any]:
+    if value is None:
+        return []
+    return list(value) if isinstance(value, (list, tuple)) else [value]
