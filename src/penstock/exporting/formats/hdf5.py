@@ -3,7 +3,7 @@
     image      one row for each sample: the bytes of an image file (variable length), or N×H×W×3 pixels for codec raw
     label, labels, time, frame …   fields by their names     boxes, box_label   variable length; boxes as x1 y1 x2 y2 …
     key, group, split              texts                     <name>_shape       of fields whose size differs
-    attributes: classes, fps (videos with a clock), samples
+    classes    names of the classes                          attributes         fps (videos with a clock), samples
 
 The layout deepethogram has `<video>/<video>.h5` with a dataset `frame`, as DeepEthogram writes and reads it: it hands
 RGB to an encoder for BGR and turns it back when it reads, so red and blue are exchanged in these images. Labels are in
@@ -12,6 +12,7 @@ RGB to an encoder for BGR and turns it back when it reads, so red and blue are e
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,7 @@ import numpy as np
 from penstock.errors import RecipeError, require
 from penstock.exporting.formats.hdf5_columns import Column, columns_of, encoded_column, pixel_column
 from penstock.exporting.formats.shard_files import shard_name
+from penstock.exporting.formats.steady_file import SteadyFile
 from penstock.exporting.pieces import Brief, Finished, Limits, Piece, PieceWriter, csv_line
 from penstock.exporting.rendering import KEPT_KINDS, Rendering
 from penstock.exporting.tables import write_table
@@ -112,7 +114,8 @@ class _FileWriter:
         self.hdf5, self.piece, self.name = hdf5, piece, name
         self.path = hdf5.brief.folder / name
         self.path.parent.mkdir(parents=True, exist_ok=True)
-        self.file: Any = h5py.File(self.path, "w")
+        self.disk = SteadyFile(self.path)
+        self.file: Any = h5py.File(self.disk, "w")
         self.columns: list[Column] = []
         self.held: list[Row] = []
         self.held_bytes = 0
@@ -131,18 +134,23 @@ class _FileWriter:
     def _write_held(self) -> None:
         for column in self.columns:
             column.append(self.file, self.held)
+        self.disk.raise_failure()
         self.held, self.held_bytes = [], 0
 
     def close(self) -> None:
         self._write_held()
         self._write_attributes()
         self.file.close()
+        self.disk.close()
+        self.disk.raise_failure()
         self.piece.note_file(self.name, self.path.stat().st_size)
 
     def _write_attributes(self) -> None:
+        import h5py
+
         facts, attributes = self.piece.facts, self.file.attrs
-        if self.hdf5.roles.classes:
-            attributes["classes"] = list(self.hdf5.roles.classes)
+        if self.hdf5.roles.classes and not self.hdf5.for_deepethogram:
+            self.file.create_dataset("classes", data=list(self.hdf5.roles.classes), dtype=h5py.string_dtype())
         fps = frames_per_second(self.piece.rows, facts.get("first_time"), facts.get("last_time"))
         if fps is not None:
             attributes["fps"] = fps
@@ -150,7 +158,6 @@ class _FileWriter:
 
     def abandon(self) -> None:
         """Let go of it, whatever state it is in."""
-        try:
+        with suppress(OSError, RuntimeError, ValueError):
             self.file.close()
-        except (OSError, RuntimeError):
-            return
+        self.disk.close()

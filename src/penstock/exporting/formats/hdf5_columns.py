@@ -52,18 +52,24 @@ class Column:
         dataset = file[self.name]
         start = len(dataset)
         dataset.resize(start + len(rows), axis=0)
-        dataset[start:] = self._values(rows)
-
-    def _values(self, rows: Sequence[Row]) -> Any:
         values = [self.value(row) for row in rows]
-        if self.dtype is str:
-            return values
-        if not self.varies:
-            return np.stack([np.asarray(value, self.dtype).reshape(self.shape) for value in values])
-        ragged: NDArray[Any] = np.empty(len(values), object)
+        if self.varies:
+            self._write_ragged(dataset, start, values)
+        elif self.dtype is str:
+            dataset[start:] = values
+        else:
+            dataset[start:] = np.stack([np.asarray(value, self.dtype).reshape(self.shape) for value in values])
+
+    def _write_ragged(self, dataset: Any, start: int, values: Sequence[Any]) -> None:
+        """By h5py's lower level: the upper one takes rows that happen to have one length for a table."""
+        import h5py
+
+        ragged: NDArray[Any] = np.empty(len(values), dataset.dtype)
         for number, value in enumerate(values):
             ragged[number] = np.asarray(value, self.dtype).reshape(-1)
-        return ragged
+        place = dataset.id.get_space()
+        place.select_hyperslab((start,), (len(values),))
+        dataset.id.write(h5py.h5s.create_simple((len(values),)), place, ragged)
 
 
 def encoded_column(name: str) -> Column:
