@@ -55,6 +55,11 @@ _HOMES = {
     "PenstockError": "penstock.errors",
     "Problem": "penstock.errors",
     "RecipeError": "penstock.errors",
+    "TrainingError": "penstock.errors",
+    "TrainOptions": "penstock.training.options",
+    "module_for": "penstock.training.trainers",
+    "train": "penstock.training.train",
+    "trainer_for": "penstock.training.trainers",
 }
 
 # What lives here needs the extra `train`.
@@ -71,6 +76,7 @@ if TYPE_CHECKING:
     from penstock.errors import PenstockError as PenstockError
     from penstock.errors import Problem as Problem
     from penstock.errors import RecipeError as RecipeError
+    from penstock.errors import TrainingError as TrainingError
     from penstock.exporting.exporter import export as export
     from penstock.exporting.manifest import Export as Export
     from penstock.exporting.options import ExportOptions as ExportOptions
@@ -107,6 +113,10 @@ if TYPE_CHECKING:
     from penstock.sources.tars.webdataset import WebDataset as WebDataset
     from penstock.sources.videos.videos import Videos as Videos
     from penstock.tasks.classification import Classification as Classification
+    from penstock.training.options import TrainOptions as TrainOptions
+    from penstock.training.train import train as train
+    from penstock.training.trainers import module_for as module_for
+    from penstock.training.trainers import trainer_for as trainer_for
 
 
 def __getattr__(name: str) -> Any:
