@@ -24,7 +24,7 @@ import sys
 import penstock as ps
 from made_sources import Announced
 options = {"shard_samples": 30} if sys.argv[3] in ("tfrecord", "webdataset", "hdf5") else {}
-ps.export(Announced(2600), sys.argv[1], to=sys.argv[3], resume=sys.argv[2] == "resume", workers=2, **options)
+ps.export(Announced(1600), sys.argv[1], to=sys.argv[3], resume=sys.argv[2] == "resume", workers=2, **options)
 """
 
 
@@ -46,12 +46,12 @@ def kill_after(process: subprocess.Popen[bytes], samples: int, sign: int) -> boo
 @pytest.mark.parametrize("to", ["tfrecord", "webdataset", "hdf5", "directory", "numpy"])
 def test_killed_at_random_points_and_resumed_gives_the_same_bytes(tmp_path: Path, to: str) -> None:
     options = {"shard_samples": 30} if to in ("tfrecord", "webdataset", "hdf5") else {}
-    ps.export(Pictures(2600), tmp_path / "reference", to=to, **options)
+    ps.export(Pictures(1600), tmp_path / "reference", to=to, **options)
     path = tmp_path / "home" / "out"
     rng = random.Random(to)
     how, killed = "begin", 0
     while killed < 2 and not path.exists():
-        was_killed = kill_after(start(path, how, to), rng.randint(200, 2000), signal.SIGKILL)
+        was_killed = kill_after(start(path, how, to), rng.randint(300, 1550), signal.SIGKILL)
         assert not (was_killed and path.exists())
         killed += was_killed
         how = "resume"
@@ -69,11 +69,11 @@ def test_killed_at_random_points_and_resumed_gives_the_same_bytes(tmp_path: Path
 
 def test_ctrl_c_leaves_nothing_under_the_name_and_can_be_resumed(tmp_path: Path) -> None:
     path = tmp_path / "out"
-    assert kill_after(start(path, "begin", "tfrecord"), 1500, signal.SIGINT)
+    assert kill_after(start(path, "begin", "tfrecord"), 1200, signal.SIGINT)
     assert not path.exists() and (tmp_path / "out.partial").exists()
     child = start(path, "resume", "tfrecord")
     assert child.communicate() and child.returncode == 0
-    assert ps.open(path)[2599]["label"] == 2599 % 3
+    assert ps.open(path)[1599]["label"] == 1599 % 3
 
 
 class Failing(Pictures):

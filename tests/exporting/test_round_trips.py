@@ -69,17 +69,15 @@ def test_boxes_come_back_with_their_classes_and_splits(tree_pack: ps.Pack, tmp_p
 
 
 def test_boxes_in_arrays_are_rows_one_after_another(tree_pack: ps.Pack, tmp_path: Path) -> None:
-    ps.export(tree_pack, tmp_path / "numpy", to="numpy", size="40x30")
-    arrays = {path.stem: np.load(path) for path in (tmp_path / "numpy").glob("*.npy")}
-    ends = np.cumsum(arrays["boxes_shape"][:, 0])
-    for number, key in enumerate(arrays["key"]):
-        index = next(index for index in range(len(tree_pack)) if tree_pack[index]["key"] == key)
-        sample = tree_pack[index]
-        rows = slice(ends[number] - arrays["boxes_shape"][number, 0], ends[number])
-        width = sample["image"].shape[1]
-        expected = sample["boxes"] * np.array([40 / width, 1, 40 / width, 1], np.float32)
-        assert np.allclose(arrays["boxes"][rows], expected)
-        assert np.array_equal(arrays["box_label"][rows], sample["box_label"])
+    made = ps.export(tree_pack, tmp_path / "numpy", to="numpy", size="40x30")
+    counts = np.load(made.path / "boxes_shape.npy")[:, 0]
+    assert np.load(made.path / "boxes.npy").shape == (15, 4) and counts.tolist() == [2, 4, 0, 1, 3, 5]
+    before, after = by_key(tree_pack), by_key(ps.open(made.path))
+    for key, sample in before.items():
+        wider = 40 / sample["image"].shape[1]
+        assert np.allclose(after[key]["boxes"], sample["boxes"] * np.array([wider, 1, wider, 1], np.float32))
+        assert np.array_equal(after[key]["box_label"], sample["box_label"])
+        assert after[key]["split"] == sample["split"]
 
 
 def test_the_lists_of_voc_and_the_files_of_coco_tell_the_splits(tree_pack: ps.Pack, tmp_path: Path) -> None:

@@ -29,7 +29,7 @@ class Limits:
     byte_count: int | None = None
 
 
-# Formats of many small files: some seconds of work, and few enough lines to hold.
+# Formats of many small files, or of files that grow: some seconds of work, and few enough lines to hold.
 MANY_FILES = Limits(samples=1024, byte_count=64 << 20)
 
 

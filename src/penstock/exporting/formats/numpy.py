@@ -23,20 +23,17 @@ from numpy.typing import NDArray
 
 from penstock.errors import RecipeError
 from penstock.exporting.formats.npy_files import NpyFile, finish_header, write_texts
-from penstock.exporting.pieces import Brief, Finished, Limits, Piece, PieceWriter
+from penstock.exporting.pieces import MANY_FILES, Brief, Finished, Piece, PieceWriter
 from penstock.exporting.rendering import Rendering
 from penstock.packing.preparing import Row
 from penstock.samples import Field
-
-# Seconds of work; rows are only appended, so that a piece costs nothing more.
-PIECE = Limits(samples=4096, byte_count=256 << 20)
 
 
 class Numpy:
     """The format `numpy`."""
 
     whole_videos = True
-    limits = PIECE
+    limits = MANY_FILES
 
     def __init__(self, brief: Brief) -> None:
         self.brief = brief
