@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import gc
+import math
 import os
 import threading
 import zlib
@@ -469,6 +470,25 @@ def test_an_infinite_generator_is_cut_by_take_and_begins_anew_in_each_epoch(work
         assert [values[:10] for values in epochs] == [list(range(10)), list(range(1000, 1010))]
         assert closed == [0, 1]
         closed.clear()
+
+
+def test_a_generator_without_end_has_epochs_of_a_known_length_by_take() -> None:
+    def endless(epoch: int) -> Iterator[dict[str, Any]]:
+        return ({"value": 1000 * epoch + number} for number in count())
+
+    stream = ps.from_generator(endless, length=math.inf)
+    flow = ps.Flow(stream).batch(4).take(3)
+    assert len(flow) == 3 and len(ps.Flow(stream).take(10).batch(4)) == 3
+    assert "samples without end" in flow.explain()
+    for epoch in range(2):
+        assert [value for batch in flow for value in batch["value"]] == [1000 * epoch + number for number in range(12)]
+    with pytest.raises(ps.RecipeError, match="no end.*take"):
+        len(ps.Flow(stream).batch(4))
+
+
+def test_a_generator_that_ends_although_it_was_said_not_to_is_said() -> None:
+    with pytest.raises(ps.HopError, match="it gave 10 samples, and no end was promised"):
+        list(ps.Flow(ps.from_generator(counted(10), length=math.inf)).batch(4).take(5))
 
 
 @pytest.mark.parametrize("workers", [0, 2])

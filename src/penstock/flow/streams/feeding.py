@@ -8,6 +8,7 @@ Maps are left to the workers, but for those before a filter: what it looks at mu
 from __future__ import annotations
 
 import itertools
+import math
 from collections import deque
 from collections.abc import Callable, Generator, Iterator
 from contextlib import closing
@@ -132,7 +133,8 @@ class Feed:
         length = self.stream.length
         if length is not None and (count > length or (is_end and count < length)):
             gave = f"{count:,} samples" if is_end else f"more than {length:,} samples"
-            raise HopError("read", "the stream", f"it gave {gave}, and length={length:,} was promised")
+            promised = "no end" if math.isinf(length) else f"length={length:,}"
+            raise HopError("read", "the stream", f"it gave {gave}, and {promised} was promised")
 
     def _shuffled(self, inner: Items, window: int, number: int) -> Items:
         def items(epoch: int) -> Generator[Item, None, None]:

@@ -105,10 +105,11 @@ class StreamRunning(Running):
         if count is None:
             raise UnknownLength(
                 "how many batches a stream gives is known at its end only. If you know how many samples it has, say "
-                "from_generator(…, length=n)" + (", without a filter." if self._has_filter() else ".")
+                "from_generator(…, length=n), or math.inf and take(n)"
+                + (", without a filter." if self._has_filter() else ".")
             )
         if math.isinf(count):
-            raise RecipeError("this flow has no end, so it has no length: repeat() goes on for ever.")
+            raise RecipeError("this flow has no end, so it has no length: add take(n), or a number to repeat().")
         return int(count)
 
     def samples(self) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
 from penstock.flow.explaining.wording import counted
@@ -19,8 +20,12 @@ def stream_words(stream: Stream) -> str:
     """What a stream is."""
     names = [function_name(one) for one in stream.functions] if isinstance(stream, GeneratorStream) else []
     name = ", ".join(dict.fromkeys(names)) or type(stream).__name__
-    length = "" if stream.length is None else f", {counted(stream.length, 'sample')}"
+    length = "" if stream.length is None else f", {counted(_whole(stream.length), 'sample')}"
     return f"stream of {name}{length}" if stream.parts == 1 else f"{stream.parts} streams of {name}{length}"
+
+
+def _whole(length: float) -> int | None:
+    return None if math.isinf(length) else int(length)
 
 
 def stream_rows(stream: Stream, plan: Plan, tuner: Tuner, executor: str) -> list[tuple[str, str]]:

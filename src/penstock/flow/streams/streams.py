@@ -7,6 +7,7 @@ and `open(part, epoch)`, which begins one of them anew.
 from __future__ import annotations
 
 import inspect
+import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Protocol, runtime_checkable
 
@@ -29,8 +30,8 @@ class Stream(Protocol):
     @property
     def schema(self) -> Schema | None: ...
     @property
-    def length(self) -> int | None:
-        """Samples of all parts together in one pass, where that is known."""
+    def length(self) -> float | None:
+        """Samples of all parts together in one pass, where that is known; infinity for a stream without end."""
         ...
 
     @property
@@ -47,7 +48,7 @@ def from_generator(
     schema: Schema | None = None,
     *,
     names: Sequence[str] | None = None,
-    length: int | None = None,
+    length: float | None = None,
     unbatch: bool = False,
 ) -> GeneratorStream:
     """A stream for `Flow` from a function that gives an iterable of samples, or from several that are read in turn.
@@ -55,17 +56,18 @@ def from_generator(
     A function is called once for each pass; one that has a parameter gets the number of the epoch. It runs in one
     place, whatever the workers are, so that no sample comes twice. A sample is a dict, a tuple with `names`, or an
     array (then it is called "image"). With `unbatch` the function gives batches, as Keras has them, (x, y) or dicts,
-    and the flow deals the samples inside anew. `length` is the number of samples of one pass, where it is known. What
-    a stream cannot do (where, sample, clips, exact resume) is said when it is asked for; `penstock.pack` turns a source
-    with random access into one that can.
+    and the flow deals the samples inside anew. `length` is the number of samples of one pass, where it is known, and
+    `math.inf` for one that never ends: `take(n)` then gives epochs of a known length. What a stream cannot do (where,
+    sample, clips, exact resume) is said when it is asked for; `penstock.pack` turns a source with random access into
+    one that can.
     """
     several = tuple(functions) if isinstance(functions, Sequence) else (functions,)
     if not several:
         raise RecipeError("from_generator needs a function that gives samples.")
     for function in several:
         _check_function(function)
-    if length is not None and (isinstance(length, bool) or not isinstance(length, int) or length < 0):
-        raise RecipeError(f"from_generator(length={length!r}) must be a whole number from 0.")
+    if length is not None and length != math.inf and not (isinstance(length, int) and length >= 0):
+        raise RecipeError(f"from_generator(length={length!r}) must be a whole number from 0, or math.inf.")
     if isinstance(names, str):
         raise RecipeError(f'names={names!r} must be several names, such as ("image", "label").')
     return GeneratorStream(several, schema, None if names is None else tuple(names), length, unbatch)
@@ -92,7 +94,7 @@ class GeneratorStream:
         functions: tuple[Generate, ...],
         schema: Schema | None,
         names: tuple[str, ...] | None,
-        length: int | None,
+        length: float | None,
         unbatch: bool,
     ) -> None:
         self.functions, self.schema, self.names, self.length = functions, schema, names, length
