@@ -113,6 +113,27 @@ def test_converted_videos_are_read_as_the_originals(tmp_path: Path, convert: Cal
     assert not errors_of(source)
 
 
+@pytest.mark.parametrize(
+    "options", [{"to": "hdf5", "layout": "deepethogram"}, {"to": "directory"}], ids=["hdf5", "directory"]
+)
+def test_a_project_that_was_converted_and_put_back_is_the_same_project(tmp_path: Path, options: dict[str, str]) -> None:
+    before = ps.DeepEthogram(write_project(tmp_path / "before"), size=None)
+    ps.export(before, tmp_path / "converted", codec="png", **options)
+    write_project(tmp_path / "after", ["m1_a", "m1_b", "m2_a"])
+    for name in ("m1_a", "m1_b", "m2_a"):
+        own = tmp_path / "after" / "DATA" / name
+        (own / f"{name}.avi").unlink()
+        made = tmp_path / "converted" / name
+        shutil.copytree(made, own if options["to"] == "hdf5" else own / name, dirs_exist_ok=True)
+    after = ps.DeepEthogram(tmp_path / "after", size=None)
+    assert not errors_of(after) and len(after) == len(before)
+    for index in range(len(before)):
+        one, other = before[index], after[index]
+        assert one["key"] == other["key"]
+        np.testing.assert_array_equal(one["labels"], other["labels"])
+        np.testing.assert_array_equal(one["image"], other["image"])
+
+
 @pytest.mark.parametrize(("prefer", "read"), [("converted", "m1"), ("original", "m1.avi")])
 def test_of_several_videos_one_is_read_and_said(tmp_path: Path, prefer: str, read: str) -> None:
     write_project(tmp_path, ["m1"])

@@ -66,11 +66,15 @@ def from_generator(
         raise RecipeError("from_generator needs a function that gives samples.")
     for function in several:
         _check_function(function)
-    if length is not None and length != math.inf and not (isinstance(length, int) and length >= 0):
+    if length is not None and length != math.inf and not _is_whole(length):
         raise RecipeError(f"from_generator(length={length!r}) must be a whole number from 0, or math.inf.")
     if isinstance(names, str):
         raise RecipeError(f'names={names!r} must be several names, such as ("image", "label").')
     return GeneratorStream(several, schema, None if names is None else tuple(names), length, unbatch)
+
+
+def _is_whole(length: Any) -> bool:
+    return isinstance(length, int) and not isinstance(length, bool) and length >= 0
 
 
 def _check_function(function: Any) -> None:
