@@ -16,7 +16,7 @@ import pytest
 
 import penstock as ps
 from column_making import COUNT, labels, picture, pictures, png, write_vlen
-from penstock.sources.hdf5 import hdf5_columns
+from penstock.sources.hdf5 import hdf5_columns, hdf5_files
 
 
 def write(path: Path, **arrays: Any) -> Path:
@@ -165,8 +165,12 @@ def test_numbers_texts_and_vectors_become_fields(tmp_path: Path) -> None:
 # Threads and processes
 
 
-def _keys_read_in_a_fork(source: ps.HDF5, queue: Any) -> None:
-    queue.put([int(source[index]["image"][0, 0, 0]) for index in range(len(source))])
+def _read_in_a_fork(source: ps.HDF5, queue: Any) -> None:
+    opened = []
+    original = hdf5_files.open_hdf5
+    hdf5_files.open_hdf5 = lambda path: opened.append(path) or original(path)  # type: ignore[func-returns-value]
+    values = [int(source[index]["image"][0, 0, 0]) for index in range(len(source))]
+    queue.put((values, len(opened)))
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
@@ -176,9 +180,9 @@ def test_a_fork_opens_the_file_for_itself(tmp_path: Path) -> None:
     assert_pictures(source)  # the handle of this process is open now
     context = multiprocessing.get_context("fork")
     queue = context.Queue()
-    child = context.Process(target=_keys_read_in_a_fork, args=(source, queue))
+    child = context.Process(target=_read_in_a_fork, args=(source, queue))
     child.start()
-    assert queue.get(timeout=60) == [int(picture(index)[0, 0, 0]) for index in range(COUNT)]
+    assert queue.get(timeout=60) == ([int(picture(index)[0, 0, 0]) for index in range(COUNT)], 1)
     child.join(60)
     assert_pictures(source)
 

@@ -14,6 +14,8 @@ import pytest
 
 import penstock as ps
 from column_making import CLASSES, COUNT, hugging_face_dataset, picture, png
+from penstock.sources.arrow.arrow_columns import ArrowColumn
+from penstock.sources.columns.tables import Holds
 
 
 @pytest.fixture
@@ -115,3 +117,9 @@ def test_an_old_selection_beside_the_data_is_refused(saved: Path) -> None:
 def test_a_folder_without_arrow_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(ps.DataError, match="neither dataset_dict.json nor state.json nor an .arrow file"):
         ps.HuggingFace(tmp_path)
+
+
+def test_a_part_of_an_array_begins_where_it_begins() -> None:
+    whole = pa.array([b"zero", b"one", None, b"three"])
+    column = ArrowColumn([whole.slice(1, 1), whole.slice(3)], Holds("bytes"))
+    assert [bytes(column.value(row)) for row in range(2)] == [b"one", b"three"]

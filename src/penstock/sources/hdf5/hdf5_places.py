@@ -63,11 +63,9 @@ def _starts(dataset: Any, row_bytes: int) -> NDArray[np.int64] | None:
     rows, count = dataset.chunks[0], -(-len(dataset) // dataset.chunks[0])
     if dataset.id.get_num_chunks() != count:
         return None
-    chunks = np.full(count, -1, np.int64)
+    chunks = np.zeros(count, np.int64)
     for first, offset in _chunk_places(dataset):
         chunks[first // rows] = offset
-    if (chunks < 0).any():
-        return None
     numbers = np.arange(len(dataset), dtype=np.int64)
     starts: NDArray[np.int64] = chunks[numbers // rows] + numbers % rows * row_bytes
     return starts
