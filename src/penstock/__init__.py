@@ -63,7 +63,7 @@ _HOMES = {
 }
 
 # What lives here needs the extra `train`.
-_LEARNING = ("penstock.tasks.", "penstock.training.", "penstock.prediction.")
+_LEARNING = ("penstock.tasks.", "penstock.training.train", "penstock.prediction.")
 
 __all__ = ["AUTO", "__version__", *sorted(_HOMES)]
 

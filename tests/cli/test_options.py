@@ -46,9 +46,11 @@ def keywords_of(kind: type[Any]) -> dict[str, Any]:
 
 
 def test_the_commands_are_those_of_the_contract() -> None:
-    assert set(HOMES) == {"check", "pack", "info", "show", "verify", "demo"}
+    verbs = {"check", "pack", "export", "train"}
+    assert set(HOMES) == verbs | {"info", "show", "verify", "recipe", "demo"}
     for group in ("check", "pack"):
-        assert {name.split()[-1] for name in COMMANDS if name.startswith(f"penstock {group} ")} == {*KINDS, "data"}
+        kinds = {name.split()[-1] for name in COMMANDS if name.startswith(f"penstock {group} ")}
+        assert kinds == {*KINDS, "data", "deepethogram"}
 
 
 @pytest.mark.parametrize("name", COMMANDS)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -90,7 +92,7 @@ data:
   valid: val
 task:
   kind: classification
-  label_smoothing: 2
+  label_smoothing: much
 train:
   epochz: 5
   batch_size: many
@@ -111,7 +113,7 @@ fed:
         "command line: epochs is not a section of a recipe. Did you mean 'train.epochs'?",
         "command line: train.compile must be on or off, and is 'maybe'.",
         "pets.yaml line 3: data.valid is not a key. Did you mean 'val'?",
-        "pets.yaml line 6: task.label_smoothing=2.0 must be a number from 0 to 1.",
+        "pets.yaml line 6: task.label_smoothing must be a number, and is 'much'.",
         "pets.yaml line 8: train.epochz is not a key. Did you mean 'epochs'?",
         "pets.yaml line 9: train.batch_size must be auto or a whole number, and is 'many'.",
         "pets.yaml line 10: train.optimizer must be sgd, adam, adamw, and is 'adan'. Did you mean 'adam'?",
@@ -119,6 +121,28 @@ fed:
         "pets.yaml line 12: train.workers is not a key. Did you mean 'feed.workers'?",
         "pets.yaml line 13: fed is not a section of a recipe. Did you mean 'feed'?",
     ]
+
+
+def test_what_the_task_refuses_is_said_by_line_too(pets: Path) -> None:
+    found = complaints(SHORT + "  label_smoothing: 2\n  size: 3\nmodel:\n  backbone: resnet19\n")
+    assert [line.split("=")[0] for line in found] == [
+        "pets.yaml line 5: task.label_smoothing",
+        "pets.yaml line 6: task.size",
+        "pets.yaml line 8: model.backbone",
+    ]
+
+
+def test_a_misspelt_key_is_said_without_loading_torch(pets: Path) -> None:
+    code = """
+import sys
+import penstock as ps
+try:
+    ps.Recipe.read("pets.yaml", ["train.epochz=5"])
+except ps.RecipeError as error:
+    print(error, "torch" in sys.modules)
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "command line: train.epochz is not a key. Did you mean 'epochs'? False\n"
 
 
 def test_what_a_recipe_cannot_do_without_is_asked_for(pets: Path) -> None:

@@ -1,6 +1,7 @@
 """The command line: each verb with the same options and defaults as its Python function.
 
-Exit codes: 0 fine, 1 a look found problems, 2 wrong option, 3 the user's files, 4 a pack, 70 our own bug, 130 Ctrl-C.
+Exit codes: 0 fine, 1 a look found problems, 2 wrong option, 3 the user's files, 4 a pack, 5 a training cannot go on,
+70 our own bug, 130 Ctrl-C.
 """
 
 from __future__ import annotations
@@ -25,6 +26,8 @@ HOMES = {
     "check": ("penstock.cli.check", "Find every problem of raw files, by file and row."),
     "pack": ("penstock.cli.pack", "Turn raw files into a pack that is read fast."),
     "export": ("penstock.cli.export", "Write any data as files of another format."),
+    "recipe": ("penstock.cli.recipe", "Write a commented recipe to begin with."),
+    "train": ("penstock.cli.train", "Train by a recipe, and leave a Run."),
     "info": ("penstock.cli.looks", "Say what is in a pack."),
     "show": ("penstock.cli.looks", "Draw one sample with its boxes or labels."),
     "verify": ("penstock.cli.looks", "Check every checksum of a pack."),

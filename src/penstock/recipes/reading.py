@@ -31,10 +31,13 @@ def sections_of(file: Path, overrides: Sequence[str] = ()) -> tuple[str, dict[st
     given, problems = _given(file, overrides)
     kind = _kind(given, file, problems)
     values = _values(given, kind, problems)
-    problems += _refused_by_dataclasses(kind, values, file)
+    for section, options in OPTIONS.items():
+        problems += _refused(options, values, (section,), file)
     if not any(each.path == ("data", "path") for each in given):
         remedy = "Write data: and below it path: pets.pack, or add data.path=pets.pack to the command"
         problems.append(Problem(file.as_posix(), None, "data.path is missing", remedy))
+    # Asked last, because making a task loads torch: a misspelt key is said within a second.
+    problems = problems or _refused(task_class(kind), values, ("task", "model"), file)
     if problems:
         raise RecipeError("\n".join(map(str, sorted(problems, key=lambda problem: problem.row or 0))))
     return kind, {section: _of_section(values, section) for section in SECTIONS}
@@ -101,16 +104,8 @@ def _of_section(values: Values, section: str) -> dict[str, Any]:
     return {path[1]: each.value for path, each in values.items() if path[0] == section}
 
 
-def _refused_by_dataclasses(kind: str, values: Values, file: Path) -> list[Problem]:
-    """What the dataclasses themselves say against values of the right type."""
-    problems = _refused(task_class(kind), values, ("task", "model"), file)
-    for section, options in OPTIONS.items():
-        problems += _refused(options, values, (section,), file)
-    return problems
-
-
 def _refused(make: Any, values: Values, sections: tuple[str, ...], file: Path) -> list[Problem]:
-    """What one dataclass says: against each value alone, or else against all together."""
+    """What a dataclass says to values of the right type: to each value alone, or else to all together."""
     mine = {path: each for path, each in values.items() if path[0] in sections}
     together = _complaint(make, {path[1]: each.value for path, each in mine.items()})
     if together is None:

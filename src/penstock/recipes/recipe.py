@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from penstock.errors import RecipeError
+from penstock.errors import RecipeError, require_learning
 from penstock.recipes.reading import sections_of
 from penstock.recipes.sections import OPTIONS
 from penstock.runs.layout import SETTINGS
@@ -44,6 +44,7 @@ class Recipe:
     @classmethod
     def read(cls, path: str | Path, overrides: Sequence[str] = ()) -> Recipe:
         """Read a recipe, or the one that a Run was made with; everything that is wrong is said at once."""
+        require_learning("Reading a recipe")
         file = recipe_file(path)
         kind, sections = sections_of(file, overrides)
         options = {name: make(**sections[name]) for name, make in OPTIONS.items()}

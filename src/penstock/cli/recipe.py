@@ -1,0 +1,15 @@
+"""`penstock recipe`: a recipe to begin with."""
+
+from __future__ import annotations
+
+import click
+
+from penstock.recipes.templates import recipe_text
+
+
+@click.command()
+@click.argument("kind")
+def recipe(kind: str) -> int:
+    """Write a commented recipe with every key and its default. KIND: images."""
+    click.echo(recipe_text(kind), nl=False)
+    return 0

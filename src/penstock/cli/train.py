@@ -1,0 +1,40 @@
+"""`penstock train`: a recipe becomes a Run."""
+
+from __future__ import annotations
+
+import click
+
+import penstock as ps
+from penstock.errors import require_learning
+
+
+@click.command()
+@click.argument("recipe")
+@click.argument("overrides", nargs=-1, metavar="[KEY=VALUE]...")
+@click.option("--watch", is_flag=True, help="Say every few seconds whether data or compute is the limit.")
+@click.option(
+    "--resume/--fresh",
+    default=None,
+    help="Go on with an unfinished Run of the same settings, or refuse a folder in use; by default as the recipe says.",
+)
+@click.option("--no-progress", is_flag=True, help="No progress bar.")
+def train(recipe: str, overrides: tuple[str, ...], watch: bool, resume: bool | None, no_progress: bool) -> int:
+    """Train by a recipe, or by the settings of a Run; train.epochs=5 and the like change keys of it."""
+    require_learning("Training")
+    chosen = ps.Recipe.read(recipe, [*overrides, *_from_flags(watch, resume, no_progress)])
+    run = ps.train(chosen.task, chosen.data.path, **chosen.options())
+    click.echo(_ending(run))
+    return 0
+
+
+def _from_flags(watch: bool, resume: bool | None, no_progress: bool) -> list[str]:
+    """Flags are short for keys of the section `run`."""
+    overrides = ["run.watch=on"] if watch else []
+    if resume is not None:
+        overrides.append(f"run.resume={'auto' if resume else 'never'}")
+    return [*overrides, "run.progress=off"] if no_progress else overrides
+
+
+def _ending(run: ps.Run) -> str:
+    scores = ", ".join(f"{name} {value:.4g}" for name, value in run.scores().items())
+    return f"{run.folder}: {scores or 'trained without validation'}"
