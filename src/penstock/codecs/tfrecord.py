@@ -117,13 +117,13 @@ def _scan_in_python(data: Any, position: int, places: NDArray[np.int64]) -> tupl
     return len(places), position, _FULL
 
 
-def are_whole(data: Any, places: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Whether each payload has its checksum behind it."""
+def are_whole(buffers: tuple[Any, ...], places: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Whether each payload (n×3: number of the buffer, offset, length) has its checksum behind it; without the GIL."""
     native = kernel._extension()
     if native is None:
-        return np.array([is_whole(data, *place) for place in places.tolist()], bool)
+        return np.array([is_whole(buffers[number], *place) for number, *place in places.tolist()], bool)
     answer = np.empty(len(places), np.bool_)
-    native.check_records(data, np.ascontiguousarray(places, np.int64), answer)
+    native.check_records(buffers, np.ascontiguousarray(places, np.int64), answer)
     return answer
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from penstock.codecs.tfrecord import HEAD_BYTES, TAIL_BYTES, UnreadableRecord, masked_crc32c
+from penstock.codecs.tfrecord import HEAD_BYTES, TAIL_BYTES, UnreadableRecord, are_whole, masked_crc32c
 from penstock.samples import Raw, Sample, Schema
 from penstock.sources.indexed.class_numbers import First, classes_from
 from penstock.sources.indexed.indexed_source import (
@@ -79,8 +79,7 @@ class TFRecords(IndexedSource):
         pixels = [field for field in schema.fields if field.kind in ("image", "mask")]
         plain = None if self._image is None else self._image.pixels
         self.encoded_images = len(pixels) == 1 and self._image is not None and plain is None
-        # Pixels that stand in the file are shown from there only where nobody wants each record checked.
-        self.stores_pixels = not check and plain is not None and plain[2] == 3 and self._are_full()
+        self.stores_pixels = plain is not None and plain[2] == 3 and self._are_full()
         self._offset, self._length = self.columns[OFFSET].data, self.columns[LENGTH].data
 
     @staticmethod
@@ -118,9 +117,12 @@ class TFRecords(IndexedSource):
             offset = self._offset[index]
             end = offset + self._length[index]
             if masked_crc32c(data[offset:end]) != int.from_bytes(data[end : end + TAIL_BYTES], "little"):
-                raise UnreadableRecord(f"{self._where(index)}: its checksum does not match, the record is damaged")
+                raise UnreadableRecord(self._damaged(index))
         start = self._start[index]
         return Raw(index, data[start : start + self._bytes[index]])
+
+    def _damaged(self, index: int) -> str:
+        return f"{self._where(index)}: its checksum does not match, the record is damaged"
 
     def _where(self, index: int) -> str:
         """File, number of the record in it, and its first byte."""
@@ -167,9 +169,13 @@ class TFRecords(IndexedSource):
         needed = self.columns[WIDTH] * self.columns[HEIGHT] * 3
         return bool((self.columns[IMAGE_LENGTH] == needed).all())
 
-    def encoded_places(self, indices: Numbers) -> tuple[tuple[Any, ...], Numbers] | None:
-        """As for every indexed source; None where each record is checked when it is read."""
-        return None if self.check else super().encoded_places(indices)
+    def damaged(self, indices: Numbers) -> dict[int, str]:
+        """Which of these records do not have their checksum, by position, and where they are; all in one call."""
+        if not self.check:
+            return {}
+        buffers, places = self._places(indices, (OFFSET, LENGTH))
+        bad = np.flatnonzero(~are_whole(buffers, places)).tolist()
+        return {position: self._damaged(int(indices[position])) for position in bad}
 
     def made_from(self) -> dict[str, Any]:
         return dict(self._given)

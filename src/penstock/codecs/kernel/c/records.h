@@ -23,6 +23,11 @@ typedef struct {
     int64_t offset, length;
 } penstock_span;
 
+/* The same, in one of several files. */
+typedef struct {
+    int64_t buffer, offset, length;
+} penstock_record;
+
 /* Fill places from byte `*position` on, which is moved behind the last whole record. Answers one of PENSTOCK_SCAN_*. */
 int penstock_scan_records(const uint8_t *data, size_t size, size_t *position, penstock_span *places, size_t room,
                           size_t *found);

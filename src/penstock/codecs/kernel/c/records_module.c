@@ -85,14 +85,13 @@ PyObject *penstock_scan_records_call(PyObject *module, PyObject *arguments)
     return Py_BuildValue("(nni)", (Py_ssize_t)found, (Py_ssize_t)position, why);
 }
 
-/* Whether every payload and `behind` bytes more are inside of the data. */
-static int are_inside(const Py_buffer *data, const Py_buffer *places, Py_ssize_t behind)
+/* Whether every payload is inside of the data. */
+static int are_inside(const Py_buffer *data, const Py_buffer *places)
 {
     const penstock_span *place = places->buf;
     for (size_t i = 0; i < (size_t)places->len / sizeof *place; i++) {
         int64_t offset = place[i].offset, length = place[i].length;
-        if (offset < 0 || length < 0 || offset > data->len || length > data->len - offset ||
-            behind > data->len - offset - length) {
+        if (offset < 0 || length < 0 || offset > data->len || length > data->len - offset) {
             PyErr_Format(PyExc_ValueError, "place %zu is outside of the %zd bytes", i, data->len);
             return 0;
         }
@@ -109,26 +108,72 @@ static int has_room(const Py_buffer *view, size_t count, size_t item_bytes)
     return 0;
 }
 
+/* Mapped files, held while the GIL is away. */
+typedef struct {
+    Py_ssize_t count, held;
+    Py_buffer *views;
+} buffers;
+
+static int hold_buffers(buffers *self, PyObject *objects)
+{
+    self->count = PyTuple_Size(objects);
+    self->views = PyMem_Calloc((size_t)self->count + 1, sizeof *self->views);
+    if (self->views == NULL) {
+        PyErr_NoMemory();
+        return 0;
+    }
+    for (; self->held < self->count; self->held++)
+        if (PyObject_GetBuffer(PyTuple_GetItem(objects, self->held), &self->views[self->held], PyBUF_SIMPLE) != 0)
+            return 0;
+    return 1;
+}
+
+static void release_buffers(buffers *self)
+{
+    for (Py_ssize_t i = 0; i < self->held; i++)
+        PyBuffer_Release(&self->views[i]);
+    PyMem_Free(self->views);
+}
+
+static int are_in_their_buffers(const buffers *self, const penstock_record *records, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        int64_t number = records[i].buffer, offset = records[i].offset, length = records[i].length;
+        int64_t size = number >= 0 && number < self->count ? self->views[number].len - PENSTOCK_RECORD_TAIL : -1;
+        if (offset < 0 || length < 0 || length > size || offset > size - length) {
+            PyErr_Format(PyExc_ValueError, "place %zu is outside of its buffer", i);
+            return 0;
+        }
+    }
+    return 1;
+}
+
+static void check_all(const buffers *self, const penstock_record *records, size_t count, uint8_t *is_whole)
+{
+    for (size_t i = 0; i < count; i++)
+        is_whole[i] = (uint8_t)penstock_record_is_whole(self->views[records[i].buffer].buf,
+                                                        (penstock_span){records[i].offset, records[i].length});
+}
+
 PyObject *penstock_check_records_call(PyObject *module, PyObject *arguments)
 {
-    Py_buffer data, places, is_whole;
-    int done;
+    PyObject *objects;
+    Py_buffer places, is_whole;
+    buffers self = {0};
     (void)module;
-    if (!PyArg_ParseTuple(arguments, "y*y*w*", &data, &places, &is_whole))
+    if (!PyArg_ParseTuple(arguments, "O!y*w*", &PyTuple_Type, &objects, &places, &is_whole))
         return NULL;
-    size_t count = (size_t)places.len / sizeof(penstock_span);
-    done = are_inside(&data, &places, PENSTOCK_RECORD_TAIL) && has_room(&is_whole, count, 1);
+    size_t count = (size_t)places.len / sizeof(penstock_record);
+    int done = has_room(&is_whole, count, 1) && hold_buffers(&self, objects) &&
+               are_in_their_buffers(&self, places.buf, count);
     if (done) {
-        const penstock_span *place = places.buf;
-        uint8_t *answer = is_whole.buf;
         Py_BEGIN_ALLOW_THREADS
-        for (size_t i = 0; i < count; i++)
-            answer[i] = (uint8_t)penstock_record_is_whole(data.buf, place[i]);
+        check_all(&self, places.buf, count, is_whole.buf);
         Py_END_ALLOW_THREADS
     }
+    release_buffers(&self);
     PyBuffer_Release(&is_whole);
     PyBuffer_Release(&places);
-    PyBuffer_Release(&data);
     return done ? Py_NewRef(Py_None) : NULL;
 }
 
@@ -168,7 +213,7 @@ static int find_in(examples *self, PyObject *texts)
 {
     size_t count = (size_t)self->places.len / sizeof(penstock_span);
     size_t name_count = (size_t)PyTuple_Size(texts);
-    if (!are_inside(&self->data, &self->places, 0) || !has_room(&self->is_example, count, 1) ||
+    if (!are_inside(&self->data, &self->places) || !has_room(&self->is_example, count, 1) ||
         !has_room(&self->features, count, name_count * sizeof(penstock_feature) + !name_count))
         return 0;
     penstock_name *names = names_of(texts, (Py_ssize_t)name_count);

@@ -12,8 +12,8 @@
     "scan_records(data, position, places)\n"                                                                           \
     "Fill n×2 int64 with offset and length of payloads; returns how many, where it stopped, and why."
 #define PENSTOCK_CHECK_RECORDS_TEXT                                                                                    \
-    "check_records(data, places, is_whole)\n"                                                                          \
-    "Fill n of uint8 with whether each payload has its checksum behind it."
+    "check_records(buffers, places, is_whole)\n"                                                                       \
+    "Fill n of uint8 with whether each payload (n×3 int64: buffer, offset, length) has its checksum behind it."
 #define PENSTOCK_FIND_FEATURES_TEXT                                                                                    \
     "find_features(data, places, names, features, is_example)\n"                                                       \
     "Fill n×m×5 int64 with kind, offset, size, count and first whole number of m features of n Examples."
