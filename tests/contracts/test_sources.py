@@ -154,6 +154,10 @@ def packed_video(folder: Path) -> ps.Source:
     return ps.pack(Reels(20, 7), folder / "one.pack", codec="h264")
 
 
+def dataset(folder: Path) -> ps.Source:
+    return ps.from_sequence([{"image": pixels(number)} for number in range(5)], items="samples")
+
+
 def own(folder: Path) -> ps.Source:
     return EveryKind(6)
 
@@ -199,6 +203,7 @@ FACTORIES: dict[str, Callable[[Path], ps.Source]] = {
     "tfrecords": tfrecords,
     "boxed tfrecords": boxed_tfrecords,
     "webdataset": webdataset,
+    "dataset": dataset,
     "own": own,
     "concat": joined,
     "subset": chosen,

@@ -162,8 +162,8 @@ class DatasetSamples:
 
 
 def _plain(value: Any) -> Any:
-    """Images of Pillow and tensors as arrays; numbers and texts as they are."""
-    return value if isinstance(value, (str, bytes, int, float)) else np.asarray(value)
+    """Images of Pillow and tensors as arrays; numbers and texts as they are. A copy: a step may change it in place."""
+    return value if isinstance(value, (str, bytes, int, float)) else np.asarray(value).copy()
 
 
 class SequenceSamples:
