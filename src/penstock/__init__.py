@@ -48,6 +48,11 @@ _HOMES = {
     "Recipe": "penstock.recipes.recipe",
     "Run": "penstock.runs.run",
     "Classification": "penstock.tasks.classification",
+    "Evaluation": "penstock.prediction.evaluating",
+    "Model": "penstock.prediction.models",
+    "evaluate": "penstock.prediction.evaluating",
+    "load": "penstock.prediction.models",
+    "predict": "penstock.prediction.predicting",
     "DataError": "penstock.errors",
     "HopError": "penstock.errors",
     "MissingExtra": "penstock.errors",
@@ -90,6 +95,11 @@ if TYPE_CHECKING:
     from penstock.packing.writer import pack as pack
     from penstock.recipes.recipe import Recipe as Recipe
     from penstock.runs.run import Run as Run
+    from penstock.prediction.evaluating import Evaluation as Evaluation
+    from penstock.prediction.evaluating import evaluate as evaluate
+    from penstock.prediction.models import Model as Model
+    from penstock.prediction.models import load as load
+    from penstock.prediction.predicting import predict as predict
     from penstock.samples import Concat as Concat
     from penstock.samples import Field as Field
     from penstock.samples import Raw as Raw

@@ -24,6 +24,7 @@ from penstock.tasks.task import Answers, Batch
 
 # Areas need every probability of every sample; with more classes than this that is too much memory, and NaN is given.
 MOST_CLASSES_FOR_AUROC = 200
+WORST_SAMPLES = 24
 
 
 class ClassScores(Metric):
@@ -33,32 +34,41 @@ class ClassScores(Metric):
     counts: torch.Tensor  # class × (found, wrongly found, missed, rightly left)
     confusion: torch.Tensor  # true class × answered class, where a sample has one class
     probabilities: list[torch.Tensor]
+    worst_rows: list[torch.Tensor]  # loss, index, probabilities and truths of the samples with the largest losses
     truths: list[torch.Tensor]  # 1 where a class is in a sample, 0 where it is not, −1 where nobody knows
 
     def __init__(self, classes: tuple[str, ...], *, multi_label: bool = False, threshold: float = 0.5) -> None:
         super().__init__()
         self.classes, self.multi_label, self.threshold = classes, multi_label, threshold
         self._details: dict[str, Any] = {}
+        self._worst: list[dict[str, Any]] = []
         count = len(classes)
         self.add_state("counts", torch.zeros(count, 4, dtype=torch.int64), dist_reduce_fx="sum")
         self.add_state("confusion", torch.zeros(count, count, dtype=torch.int64), dist_reduce_fx="sum")
         self.add_state("probabilities", [], dist_reduce_fx="cat")
         self.add_state("truths", [], dist_reduce_fx="cat")
+        self.add_state("worst_rows", [], dist_reduce_fx="cat")
 
     def update(self, answers: Answers, batch: Batch) -> None:
         """Add a batch with labels."""
         probabilities, labels = answers["probabilities"].detach().float(), batch["label"]
-        if not self.multi_label:
-            probabilities, labels = probabilities[labels >= 0], labels[labels >= 0]
-            self.confusion += _confused(labels, probabilities.argmax(dim=1), len(self.classes))
-            labels = one_hot(labels, len(self.classes))
-            answered = one_hot(probabilities.argmax(dim=1), len(self.classes))
-        else:
+        index, losses = batch["index"], answers["loss"].detach()
+        if self.multi_label:
             answered = (probabilities >= self.threshold).long()
+        else:
+            known = labels >= 0
+            probabilities, labels, index, losses = (one[known] for one in (probabilities, labels, index, losses))
+            best = probabilities.argmax(dim=1)
+            self.confusion += _confused(labels, best, len(self.classes))
+            labels, answered = one_hot(labels, len(self.classes)), one_hot(best, len(self.classes))
         self.counts += _counted(labels, answered)
         if len(self.classes) <= MOST_CLASSES_FOR_AUROC:
             self.probabilities.append(probabilities)
             self.truths.append(labels.to(torch.int8))
+        self._keep_worst(torch.cat([losses[:, None], index[:, None], probabilities, labels], dim=1).double())
+
+    def _keep_worst(self, rows: torch.Tensor) -> None:
+        self.worst_rows = [_largest(torch.cat([*self.worst_rows, rows]))]
 
     def compute(self) -> dict[str, float]:
         """accuracy, balanced_accuracy, f1 and auroc."""
@@ -67,6 +77,7 @@ class ClassScores(Metric):
         recalls, areas = found / support, self._areas()
         f1 = 2 * found / (2 * found + mistaken + missed)
         self._details = self._described(support, found / (found + mistaken), recalls, f1, areas)
+        self._worst = self._named(_largest(dim_zero_cat(self.worst_rows)) if len(self.worst_rows) else ())
         if not self.multi_label:
             accuracy, balanced = found.sum() / support.sum(), recalls
         else:
@@ -81,6 +92,22 @@ class ClassScores(Metric):
     def details(self) -> dict[str, Any]:
         """Numbers of each class, and the confusion matrix where a sample has one class; of the last `compute`."""
         return self._details
+
+    def worst(self) -> list[dict[str, Any]]:
+        """The samples that were answered most wrongly, over all ranks: index, truth, answer, its score, and loss."""
+        return self._worst
+
+    def _named(self, rows: Any) -> list[dict[str, Any]]:
+        found = []
+        for loss, index, *numbers in (row.tolist() for row in rows):
+            probabilities, truths = numbers[: len(self.classes)], numbers[len(self.classes) :]
+            score = max(probabilities)
+            least = self.threshold if self.multi_label else score
+            answer = [name for name, one in zip(self.classes, probabilities, strict=True) if one >= least]
+            truth = [name for name, one in zip(self.classes, truths, strict=True) if one > 0]
+            words = {"truth": ", ".join(truth), "answer": ", ".join(answer)}
+            found.append({"index": int(index), **words, "score": score, "loss": loss})
+        return found
 
     def _described(self, support: torch.Tensor, *columns: torch.Tensor) -> dict[str, Any]:
         names = ("precision", "recall", "f1", "auroc")
@@ -104,6 +131,13 @@ class ClassScores(Metric):
             if 0 < int(present.sum()) < len(present):
                 areas[number] = binary_auroc(probabilities[known, number], present).cpu().double()
         return areas
+
+
+def _largest(rows: torch.Tensor) -> torch.Tensor:
+    """The rows with the largest losses, the largest first; of equal ones, those of the smaller index."""
+    order = rows[:, 1].argsort(stable=True)
+    order = order[rows[order, 0].argsort(descending=True, stable=True)]
+    return rows[order[:WORST_SAMPLES]]
 
 
 def _confused(labels: torch.Tensor, answered: torch.Tensor, count: int) -> torch.Tensor:

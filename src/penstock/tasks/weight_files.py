@@ -12,6 +12,7 @@ from typing import Any
 import torch
 
 from penstock.errors import DataError, Problem
+from penstock.storage.whole_files import whole_file
 
 SAFETENSORS = ".safetensors"
 Weights = dict[str, torch.Tensor]
@@ -62,19 +63,14 @@ def read_safetensors(path: str | Path) -> tuple[Weights, dict[str, str]]:
 
 def write_weights(path: str | Path, weights: Mapping[str, torch.Tensor], meta: Mapping[str, Any]) -> None:
     """Write safetensors with `meta` beside the weights, or a plain state_dict; by the ending of the name."""
-    target = Path(path)
-    partial = target.with_name(f".{target.name}.partial")
     kept = {name: tensor.detach().cpu().contiguous() for name, tensor in weights.items()}
-    try:
-        if target.suffix == SAFETENSORS:
+    with whole_file(path) as partial:
+        if Path(path).suffix == SAFETENSORS:
             from safetensors.torch import save_file
 
             save_file(kept, partial, {"format": "pt", "penstock": json.dumps(meta)})
         else:
             torch.save(kept, partial)
-        partial.replace(target)
-    finally:
-        partial.unlink(missing_ok=True)
 
 
 def weights_in(content: Any, path: str | Path) -> Weights:

@@ -1,0 +1,78 @@
+"""`ps.evaluate`: how well a model answers, over a whole set."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from penstock.errors import require
+from penstock.runs.layout import plain
+from penstock.storage.whole_files import write_whole
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from penstock.prediction.models import Model
+    from penstock.runs.run import Run
+
+
+@dataclass(frozen=True, eq=False)
+class Evaluation:
+    """Scores over a whole set; `details` has what a report draws, `table` truth and answer of each sample."""
+
+    scores: Mapping[str, float]
+    details: Mapping[str, Any]
+    table: pd.DataFrame
+
+    def __str__(self) -> str:
+        width = max(map(len, self.scores), default=0)
+        lines = [f"{name:<{width}}  {value:.4f}" for name, value in self.scores.items()]
+        return "\n".join([f"{'samples':<{width}}  {len(self.table):,}", *lines])
+
+    def save(self, path: str | os.PathLike[str]) -> Path:
+        """Write scores and details as .json, or the row of every sample as .csv, .jsonl or .parquet."""
+        target = Path(path)
+        if target.suffix == ".json":
+            content = {"scores": plain(dict(self.scores)), "details": plain(self.details)}
+            write_whole(target, json.dumps(content, ensure_ascii=False, indent=2) + "\n")
+            return target
+        from penstock.prediction.tables import write_table
+
+        rows: Any = self.table.to_dict("records")
+        return write_table(target, [rows])
+
+
+def evaluate(
+    run: Run | Model | str | os.PathLike[str],
+    data: Any,
+    *,
+    split: str | None = None,
+    batch_size: int | str = "auto",
+    workers: int | str = "auto",
+    device: Any = None,
+    progress: bool = False,
+) -> Evaluation:
+    """Answer every sample of labelled data and compare: a Run, a Model or a checkpoint, on a Source or a path.
+
+    `split` takes one split of the data. Nothing is left out and nothing is random.
+    """
+    require("torch", "train", "Evaluation")
+    import pandas as pd
+
+    from penstock.prediction.answering import AnswerOptions, answered, on_cpu, rows_of
+    from penstock.prediction.finding import source_for_evaluation
+    from penstock.prediction.models import load
+
+    options = AnswerOptions(batch_size, workers, "raise", progress)
+    source = source_for_evaluation(data, split)
+    model = load(run, device=device)
+    model.task.check(source, "evaluation")
+    scores, rows = model.task.scores(), []
+    for found in answered(model, source, options, lambda batch: on_cpu(model.judge(batch))):
+        scores.update(found.answers, found.batch)
+        rows += rows_of(model, source, found, lists_problems=False)
+    return Evaluation(scores.compute(), scores.details(), pd.DataFrame(rows))

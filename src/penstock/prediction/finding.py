@@ -1,0 +1,45 @@
+"""From what a user gives as data to a source: for prediction any images, for evaluation data with labels."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from penstock.errors import RecipeError
+from penstock.opening import kind_of
+from penstock.opening import open as open_any
+from penstock.prediction.image_files import image_files
+from penstock.samples import Source
+from penstock.training.data_splits import training_data
+from penstock.training.options import DataOptions
+
+# What a folder or file may be taken for that is, for prediction, simply images.
+SIMPLY_IMAGES = ("Images", "Boxes", "Rasters", "")
+TABLES = (".csv", ".tsv", ".txt", ".json", ".xml")
+
+
+def source_for_prediction(data: Any) -> Source:
+    """A Source as it is; files, folders, patterns and lists of images; all else as `penstock.open` does."""
+    if isinstance(data, Source):
+        return data
+    if isinstance(data, Sequence) and not isinstance(data, str):
+        return image_files(data)
+    if not isinstance(data, (str, os.PathLike)):
+        raise RecipeError(f"data must be a path, a list of paths or a Source, not {type(data).__name__}.")
+    is_missing = not Path(data).exists() and "*" not in os.fspath(data)
+    if is_missing or (Path(data).suffix not in TABLES and kind_of(data) in SIMPLY_IMAGES):
+        return image_files(data)
+    source: Source = open_any(data)
+    return source
+
+
+def source_for_evaluation(data: Any, split: str | None) -> Source:
+    """A Source or what `penstock.open` takes; with `split` that part of it, by the rule of packing."""
+    if split is None:
+        if isinstance(data, Source):
+            return data
+        source: Source = open_any(data)
+        return source
+    return training_data(data, DataOptions(train=split, val=None)).train

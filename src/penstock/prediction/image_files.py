@@ -1,0 +1,70 @@
+"""Image files by their paths, without labels: what prediction is given when it is given photos."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from penstock.codecs.images import decode_image
+from penstock.errors import DataError, Problem
+from penstock.samples import Field, Origin, Raw, Sample, Schema, sample_at
+from penstock.sources.paths import IMAGE_ENDINGS, expand, files_below, origin_of, read_bytes
+
+PathLike = str | os.PathLike[str]
+
+
+class ImageFiles:
+    """Images in the order in which they were given; the key of each is its path."""
+
+    encoded_images = True
+    schema = Schema((Field("image", "image"),))
+    classes: tuple[str, ...] = ()
+
+    def __init__(self, files: Iterable[PathLike]) -> None:
+        self.files = [os.fspath(file) for file in files]
+
+    def __len__(self) -> int:
+        return len(self.files)
+
+    def __getitem__(self, index: int) -> Sample:
+        return sample_at(self, index)
+
+    def __repr__(self) -> str:
+        return f"ImageFiles({len(self):,} images)"
+
+    def read(self, index: int) -> Raw:
+        return Raw(index, read_bytes(self.files[index]))
+
+    def decode(self, raw: Raw) -> Sample:
+        return {"image": decode_image(raw.data), **self.annotations(raw.index)}
+
+    def annotations(self, index: int) -> Sample:
+        """The path."""
+        return {"key": self.files[index]}
+
+    def column(self, name: str) -> NDArray[Any]:
+        if name != "key":
+            raise KeyError(name)
+        return np.array(self.files, dtype=object)
+
+    def origin(self, index: int) -> Origin:
+        return origin_of(self.files[index])
+
+
+def image_files(paths: PathLike | Sequence[PathLike]) -> ImageFiles:
+    """The images that a file, a folder, a pattern with * or a list of these stands for."""
+    found: dict[str, None] = {}
+    for path in expand(paths):
+        files = files_below(path, IMAGE_ENDINGS) if path.is_dir() else [path]
+        found.update(dict.fromkeys(map(os.fspath, files)))
+    if not found:
+        given = paths if isinstance(paths, (str, Path)) else "the list"
+        raise DataError(
+            [Problem(str(given), None, "there is no image", f"Known are {', '.join(sorted(IMAGE_ENDINGS))}")]
+        )
+    return ImageFiles(found)

@@ -1,0 +1,124 @@
+"""Model: a trained network with all that it needs to answer, restored from a Run or a checkpoint file."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import torch
+
+from penstock.errors import RecipeError
+from penstock.runs.run import Run
+from penstock.tasks.checkpoints import NEWEST_VERSION, Checkpoint, read_checkpoint
+from penstock.tasks.task import Answers, Batch, Task
+from penstock.tasks.weight_files import write_weights
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+# A network sees so many rows at a time, the last group filled up: libraries sum in another order for other shapes, so
+# only with one shape is an answer the same whatever it came with. Small on a CPU, where one photo should not wait long.
+GROUP_ROWS = {"cpu": 8}
+GROUP_ROWS_ELSEWHERE = 64
+
+
+class Model:
+    """A task and its trained network; `predict` answers, `save` writes the weights."""
+
+    def __init__(
+        self, task: Task, network: torch.nn.Module, *, meta: Mapping[str, Any] | None = None, device: Any = None
+    ) -> None:
+        self.task, self.meta = task, dict(meta or {})
+        self.device = torch.device(device) if device is not None else best_device()
+        self.network = network.to(self.device).eval()
+
+    def __repr__(self) -> str:
+        return f"<Model: {self.task.kind} of {len(self.task.classes)} classes on {self.device}>"
+
+    @property
+    def classes(self) -> tuple[str, ...]:
+        return self.task.classes
+
+    @property
+    def thresholds(self) -> dict[str, float]:
+        """The scores from which something counts as found."""
+        return dict(self.meta.get("thresholds") or {})
+
+    @property
+    def group_rows(self) -> int:
+        return GROUP_ROWS.get(self.device.type, GROUP_ROWS_ELSEWHERE)
+
+    def answer(self, batch: Batch) -> dict[str, torch.Tensor]:
+        """Answers of a batch of any length; those of a row do not depend on the other rows."""
+        return self._grouped(batch, self.task.answer)
+
+    def judge(self, batch: Batch) -> dict[str, torch.Tensor]:
+        """The same of a batch with labels, with the loss of each row."""
+        return self._grouped(batch, lambda network, rows: self.task.judge(network, rows).answers)
+
+    def _grouped(self, batch: Batch, ask: Callable[[torch.nn.Module, Batch], Answers]) -> dict[str, torch.Tensor]:
+        count = len(batch["index"])
+        found = []
+        with torch.inference_mode():
+            for start in range(0, count, self.group_rows):
+                rows = torch.arange(start, start + self.group_rows).clamp(max=count - 1)
+                group = {name: _rows(value, rows, self.device) for name, value in batch.items()}
+                answers = ask(self.network, group)
+                found.append({name: value[: count - start] for name, value in answers.items()})
+        return {name: torch.cat([one[name] for one in found]) for name in found[0]} if found else {}
+
+    def predict(self, data: Any, **options: Any) -> pd.DataFrame | Path:
+        """See `penstock.predict`."""
+        from penstock.prediction.predicting import predict
+
+        return predict(self, data, **options)
+
+    def save(self, path: str | Path) -> Path:
+        """Write the weights: .safetensors, which `penstock.load` restores, or a plain state_dict as .pt or .pth."""
+        if Path(path).suffix not in (".safetensors", ".pt", ".pth"):
+            raise RecipeError(f"{path} must end in .safetensors, .pt or .pth.")
+        task = {"kind": self.task.kind, "settings": self.task.settings()}
+        meta = {"version": NEWEST_VERSION, "task": task, "thresholds": self.thresholds}
+        write_weights(path, self.network.state_dict(), meta)
+        return Path(path)
+
+
+def _rows(value: Any, rows: torch.Tensor, device: torch.device) -> Any:
+    if isinstance(value, torch.Tensor):
+        return value[rows.to(value.device)].to(device)
+    return [value[row] for row in rows.tolist()]
+
+
+def best_device() -> torch.device:
+    """A GPU where there is one."""
+    if torch.cuda.is_available():
+        return torch.device("cuda")
+    return torch.device("mps" if torch.backends.mps.is_available() else "cpu")
+
+
+def load(
+    run: Run | Model | str | os.PathLike[str], *, which: Literal["best", "last"] = "best", device: Any = None
+) -> Model:
+    """The trained model of a Run (its folder), or of a checkpoint or safetensors file; nothing else is needed for it.
+
+    `which` chooses among the checkpoints of a Run. Nothing in the file is run: it is tensors and plain values.
+    """
+    if isinstance(run, Model):
+        return run if device is None else Model(run.task, run.network, meta=run.meta, device=device)
+    checkpoint = read_checkpoint(_checkpoint_path(run, which))
+    return _model(checkpoint, device)
+
+
+def _model(checkpoint: Checkpoint, device: Any) -> Model:
+    return Model(checkpoint.task, checkpoint.network(), meta=checkpoint.meta, device=device)
+
+
+def _checkpoint_path(run: Run | str | os.PathLike[str], which: Literal["best", "last"]) -> Path:
+    if isinstance(run, Run):
+        return run.checkpoint(which)
+    if not isinstance(run, (str, os.PathLike)):
+        raise RecipeError(f"a Run, its folder, or a checkpoint is needed, not {type(run).__name__}.")
+    path = Path(run)
+    return path if path.is_file() else Run(path).checkpoint(which)

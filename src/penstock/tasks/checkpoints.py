@@ -1,0 +1,119 @@
+"""Reading checkpoints: weights and plain values, never code. Nothing of Lightning is needed.
+
+    state_dict      the network's weights, each name behind "network."
+    penstock        version, task (kind, settings), thresholds, scores, recipe, flow_state, …
+
+A safetensors file that `Model.save` wrote has the same under the key "penstock" of its own description.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from penstock.errors import RecipeError
+from penstock.tasks.kinds import HOMES, task_from
+from penstock.tasks.weight_files import SAFETENSORS, Weights, read_safetensors, read_torch, refused
+
+if TYPE_CHECKING:
+    from penstock.tasks.task import Task
+
+NEWEST_VERSION = 1
+NETWORK = "network."
+META = "penstock"
+
+
+@dataclass(frozen=True, eq=False)
+class Checkpoint:
+    """What a checkpoint holds: the task, the weights of its network, and all else that it says."""
+
+    path: Path
+    task: Task
+    weights: Weights
+    meta: Mapping[str, Any]
+
+    def network(self) -> torch.nn.Module:
+        """A network with these weights; names or shapes that do not fit are an error."""
+        with torch.random.fork_rng():  # its first weights are replaced at once, and should cost nobody a draw
+            network = self.task.network()
+        _check_weights(self.path, network.state_dict(), self.weights)
+        network.load_state_dict(self.weights)
+        return network
+
+
+def read_checkpoint(path: str | Path, *, kind: str | None = None) -> Checkpoint:
+    """Read a checkpoint of Penstock; with `kind`, only one of that kind of task."""
+    weights, meta = _safetensors(path) if Path(path).suffix == SAFETENSORS else _torch_file(path)
+    return Checkpoint(Path(path), _task(path, meta, kind), weights, meta)
+
+
+def _torch_file(path: str | Path) -> tuple[Weights, Mapping[str, Any]]:
+    content = read_torch(path)
+    if not isinstance(content, Mapping) or not isinstance(content.get(META), Mapping):
+        raise _not_ours(path)
+    found = content.get("state_dict")
+    if not isinstance(found, Mapping):
+        raise refused(path, "it has no weights", "Train again, or choose another checkpoint")
+    weights = {
+        name.removeprefix(NETWORK): value
+        for name, value in found.items()
+        if name.startswith(NETWORK) and isinstance(value, torch.Tensor)
+    }
+    return weights, content[META]
+
+
+def _safetensors(path: str | Path) -> tuple[Weights, Mapping[str, Any]]:
+    weights, described = read_safetensors(path)
+    try:
+        meta = json.loads(described.get(META, ""))
+    except ValueError:
+        raise _not_ours(path) from None
+    if not isinstance(meta, Mapping):
+        raise _not_ours(path)
+    return weights, meta
+
+
+def _not_ours(path: str | Path) -> Exception:
+    return refused(
+        path,
+        "it holds weights, perhaps, but not what they are for",
+        "A checkpoint of a Run has that; begin a training with weights=… to use other files",
+    )
+
+
+def _task(path: str | Path, meta: Mapping[str, Any], kind: str | None) -> Task:
+    version = meta.get("version")
+    if not isinstance(version, int) or version > NEWEST_VERSION:
+        raise refused(
+            path,
+            f"it is of version {version}, and this Penstock reads up to {NEWEST_VERSION}",
+            "Update Penstock: pip install -U penstock",
+        )
+    described = meta.get("task")
+    if not isinstance(described, Mapping) or not isinstance(described.get("settings"), Mapping):
+        raise refused(path, "it does not say which task it is of", "It is damaged; choose another checkpoint")
+    found = described.get("kind")
+    if kind is not None and found != kind:
+        raise refused(path, f"it is of the task {found!r}, and {kind!r} is needed", "Choose a checkpoint of that task")
+    if found not in HOMES:
+        raise refused(path, f"it is of the task {found!r}, which this Penstock does not know", "Update Penstock")
+    try:
+        return task_from(found, described["settings"])
+    except RecipeError as error:
+        raise refused(path, f"its settings are not understood: {error}", "Update Penstock") from error
+
+
+def _check_weights(path: Path, own: Weights, given: Weights) -> None:
+    wrong = sorted(
+        name
+        for name in own.keys() | given.keys()
+        if name not in own or name not in given or own[name].shape != given[name].shape
+    )
+    if wrong:
+        some = ", ".join(wrong[:5]) + (" …" if len(wrong) > 5 else "")
+        raise refused(path, f"{len(wrong)} weights do not fit the network: {some}", "It is damaged; choose another one")
