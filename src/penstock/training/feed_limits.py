@@ -19,7 +19,7 @@ def limit_line(metrics: Mapping[str, Any]) -> str:
     """In words, from the metrics of the training flow."""
     waited, used = metrics["waited_seconds"], metrics["consumer_seconds"]
     total = waited + used
-    if not total or metrics["batches"] < 2:
+    if not total or not metrics["batches"]:
         return "too few steps to say whether data or compute is the limit."
     share = waited / total
     rate = f"{metrics['samples'] / total:,.0f} samples/s"

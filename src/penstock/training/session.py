@@ -193,6 +193,8 @@ class Session:
         if self._writer is not None:
             callbacks.append(RunDetails(self._writer, self.goal))
             loggers.append(RunLogger(self._writer))
+        if self.data.val is None:
+            given["limit_val_batches"] = 0
         given.setdefault("enable_progress_bar", self.settings.run.progress)
         given.setdefault("log_every_n_steps", self._log_steps(module))
         together = self.settings.train.accumulate * (self.batch_size // self.on_device)
@@ -276,6 +278,7 @@ def _quiet_lightning() -> Iterator[None]:
     try:
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", ".*LeafSpec.*", FutureWarning)  # from torch to Lightning
+            warnings.filterwarnings("ignore", ".*log_every_n_steps.*")  # epochs are logged however short they are
             yield
     finally:
         for logger, level in zip(loggers, levels, strict=True):
