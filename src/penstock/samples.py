@@ -6,6 +6,7 @@ user's own source needs. Sources of ours say more, each part optional and looked
     annotations(index)   every field but the pixels, without decoding anything
     column(name)         one stored value for every sample, as an array (groups, labels, splits)
     label_counts()       how often each class occurs in each sample, where one sample may have several
+    lock_wait_seconds()  how long the calling thread has waited for a lock that reading takes; `lock_name` says which
     read_many(indices, allocate)   what `read` and `origin` give for several samples, read into memory that
                          `allocate(size)` gives; None for those that are better asked for one by one
     origin(index)        the file behind a sample and its state, to notice that it changed
@@ -191,7 +192,7 @@ def describe(source: Source, index: int) -> str:
     annotations = getattr(source, "annotations", None)
     try:
         key = annotations(index).get("key") if annotations is not None else None
-    except (OSError, UnreadableImage):  # what is damaged may not even tell its name
+    except (OSError, ValueError, DataError):  # what is damaged may not even tell its name
         key = None
     return f"sample {index} ({key})" if key else f"sample {index}"
 

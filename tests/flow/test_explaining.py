@@ -267,6 +267,12 @@ def held(
             "transform on 1 of 2 cores binds (workers=1 is pinned); workers=2 would give ≈ +100%",
         ),
         (held(cpu=0.5, wait=1.45, hop="read"), "reading binds: a worker waits 1.4 ms for the bytes of a sample"),
+        (
+            replace(held(cpu=0.5, wait=1.45, hop="read"), lock_wait_seconds=1.0),
+            "the lock of the library that reads the files binds: only one thread of a process reads at a time, and a "
+            "worker waits 1 ms a sample for it. Pack the files, or",
+        ),
+        (replace(held(cpu=0.5, wait=1.45, hop="read"), lock_wait_seconds=0.2), "reading binds"),
         (held(cpu=0.5, wait=1.45, hop="transform"), "waiting in transform binds (1.4 ms a sample)"),
         (
             replace(held(cpu=0.5, wait=1.45), measured=Measured(20, 1000, 1.0, 0.0, 1000, 0.5, 0.1, 1.4)),

@@ -116,8 +116,24 @@ def test_rows_without_a_value(tmp_path: Path) -> None:
     with pytest.raises(ps.HopError, match=r"sample 1 .*it has no bytes here"):
         list(ps.Flow(source, seed=1).map(ps.augment.Resize((4, 4))).batch(3))
     assert source.annotations(1)["text"] == ""
-    with pytest.raises(ValueError, match=r"column 'count' has no value here \(null\)"):
-        ps.Parquet(tmp_path / "a.parquet").annotations(1)
+
+
+def test_whole_numbers_that_are_missing_leave_their_column_out(tmp_path: Path) -> None:
+    counts, scores = pa.array([1, None, 3]), pa.array([1.5, None, 3.5])
+    images = [png(number) for number in range(3)]
+    pq.write_table(pa.table({"image": images, "count": counts, "score": scores}), tmp_path / "a.parquet")
+    source = ps.Parquet(tmp_path / "a.parquet")
+    assert source.left_out == {"count": "rows without a value: 1"}
+    assert np.isnan(source[1]["score"]) and np.isnan(source.gather("score", np.arange(3))[1])
+    with pytest.raises(ps.DataError, match="column 'count' has rows without a value: 1"):
+        ps.Parquet(tmp_path / "a.parquet", fields={"number": "count"})
+
+
+def test_lists_of_different_lengths_name_their_sample(tmp_path: Path) -> None:
+    rows = pa.array([[[1, 2], [3, 4]], [[1, 2], [3]]], pa.list_(pa.list_(pa.int64())))
+    pq.write_table(pa.table({"image": [png(0), png(1)], "grid": rows}), tmp_path / "a.parquet")
+    with pytest.raises(ps.HopError, match="sample 1: decode failed"):
+        list(ps.Flow(ps.Parquet(tmp_path / "a.parquet"), seed=1).batch(2, shapes="ragged"))
 
 
 def test_broken_files_are_data_errors(tmp_path: Path) -> None:

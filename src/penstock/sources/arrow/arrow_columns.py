@@ -85,6 +85,10 @@ class ArrowColumn:
     def flat(self) -> NDArray[Any]:
         return np.concatenate([_numbers_of(bottom(chunk)) for chunk in self._chunks])
 
+    def gaps(self) -> int:
+        """How many rows have no value."""
+        return sum(chunk.null_count for chunk in self._chunks)
+
     def places(self, rows: Numbers) -> Places | None:
         return None
 

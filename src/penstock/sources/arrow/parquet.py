@@ -155,6 +155,10 @@ class ParquetColumn:
     def flat(self) -> NDArray[Any]:
         return self._rows.whole(self._leaf).flat()
 
+    def gaps(self) -> int:
+        """How many rows have no value; only asked of numbers, since others are not worth reading all for it."""
+        return self._all.gaps() if self._is_small else 0
+
     def places(self, rows: Numbers) -> Places | None:
         return None
 

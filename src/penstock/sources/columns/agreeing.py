@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
+from typing import Any
 
 from penstock.errors import DataError, Problem
 from penstock.samples import Field
@@ -11,12 +12,35 @@ from penstock.sources.columns.choosing import Choice, Taken
 from penstock.sources.columns.tables import Holds, Table
 
 
-def agreed(tables: Sequence[Table], choice: Choice) -> Choice:
-    """The choice that was made for the first table, fit for all of them; all that does not fit is said at once."""
+def agreed(tables: Sequence[Table], choice: Choice, given: Collection[str]) -> Choice:
+    """The choice that was made for the first table, fit for all of them; all that does not fit is said at once.
+
+    `given` are the columns that the user named: those are not left out in silence.
+    """
     problems = [problem for table in tables[1:] for problem in _differences(table, choice)]
     if problems:
         raise DataError(problems)
-    return replace(choice, taken=tuple(_common(taken, tables) for taken in choice.taken))
+    return _without_gaps(tables, replace(choice, taken=tuple(_common(taken, tables) for taken in choice.taken)), given)
+
+
+def _without_gaps(tables: Sequence[Table], choice: Choice, given: Collection[str]) -> Choice:
+    """Leave out columns of whole numbers or arrays that lack values: nothing stands for "none" in them."""
+    gaps = {taken.column: _gaps(tables, taken) for taken in choice.taken}
+    wanted = [column for column, count in gaps.items() if count and column in given]
+    if wanted:
+        what = f"column {wanted[0]!r} has rows without a value: {gaps[wanted[0]]:,}"
+        raise DataError([Problem(tables[0].where, None, what, "Fill them, or leave the column out of fields")])
+    reasons = {column: f"rows without a value: {count:,}" for column, count in gaps.items() if count}
+    kept = tuple(taken for taken in choice.taken if taken.column not in reasons)
+    return replace(choice, taken=kept, left_out={**choice.left_out, **reasons})
+
+
+def _gaps(tables: Sequence[Table], taken: Taken) -> int:
+    """Rows without a value, where that cannot be said; only some formats know such rows, and tell by `gaps`."""
+    if taken.how not in ("number", "array") or (taken.how == "number" and taken.field.dtype.startswith("float")):
+        return 0
+    columns: list[Any] = [table.columns[taken.column] for table in tables]
+    return sum(column.gaps() for column in columns if hasattr(column, "gaps"))
 
 
 def _differences(table: Table, choice: Choice) -> list[Problem]:

@@ -36,7 +36,7 @@ class ColumnSource:
             raise DataError([Problem(files[0], None, "it holds no sample", "Check that it is the right file")])
         self._options = options
         self._given, self._told = dict(given), dict(told)
-        self._choice = agreed(self._tables, choose(self._tables[0], options))
+        self._choice = agreed(self._tables, choose(self._tables[0], options), options.given_columns.values())
         self._starts = [0, *np.cumsum([table.length for table in self._tables]).tolist()]
         self._labels, classes = self._labelled()
         self._texts = {name: self._text_column(name) for name in ("key", "group", "split")}
