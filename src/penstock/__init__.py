@@ -93,13 +93,13 @@ if TYPE_CHECKING:
     from penstock.packing.options import PackOptions as PackOptions
     from penstock.packing.reader import Pack as Pack
     from penstock.packing.writer import pack as pack
-    from penstock.recipes.recipe import Recipe as Recipe
-    from penstock.runs.run import Run as Run
     from penstock.prediction.evaluating import Evaluation as Evaluation
     from penstock.prediction.evaluating import evaluate as evaluate
     from penstock.prediction.models import Model as Model
     from penstock.prediction.models import load as load
     from penstock.prediction.predicting import predict as predict
+    from penstock.recipes.recipe import Recipe as Recipe
+    from penstock.runs.run import Run as Run
     from penstock.samples import Concat as Concat
     from penstock.samples import Field as Field
     from penstock.samples import Raw as Raw
