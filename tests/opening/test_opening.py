@@ -235,3 +235,18 @@ def test_several_formats_in_one_folder_are_not_guessed(tmp_path: Path) -> None:
 def test_one_photo_is_not_guessed(tmp_path: Path) -> None:
     with pytest.raises(ps.PackError, match="There is one image"):
         ps.open(write_picture(tmp_path / "a.jpg"))
+
+
+def test_maps_beside_tables_are_not_guessed(tmp_path: Path) -> None:
+    rasters(tmp_path)
+    (tmp_path / "points.csv").write_text("x,y,species\n1,2,oak\n")
+    with pytest.raises(ps.PackError, match=r"1 \.csv.*Rasters"):
+        ps.open(tmp_path)
+
+
+def test_a_folder_of_annotations_takes_the_folder_of_its_images(tmp_path: Path) -> None:
+    coco(tmp_path)
+    (tmp_path / "annotations").mkdir()
+    (tmp_path / "coco.json").rename(tmp_path / "annotations" / "coco.json")
+    source = ps.open(tmp_path / "annotations", images=tmp_path)
+    assert isinstance(source, ps.Boxes) and len(source[0]["boxes"]) == 1

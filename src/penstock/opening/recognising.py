@@ -52,11 +52,9 @@ def _folder(path: Path) -> Found:
         return Found(marked)
     kinds = _kinds_below(path)
     seen = ", ".join(f"{count:,} {ending or 'without ending'}" for ending, count in _endings_below(path).most_common(6))
-    if kinds in ({"Images"}, {"Images", "table"}) and _are_rasters(path):
-        return Found("Rasters", seen)
-    if kinds == {"Images"} or kinds == {"Images", "table"}:
-        return Found(_images_or_boxes(path, "table" in kinds), seen)
-    if kinds == {"Images", "Boxes"}:
+    if kinds in ({"Images"}, {"Images", "table"}):
+        return Found(_of_images(path), seen)
+    if kinds in ({"Boxes"}, {"Images", "Boxes"}):
         return Found("Boxes", seen)
     if kinds == {"Videos"}:
         return Found("Videos", seen)
@@ -128,10 +126,17 @@ def _are_rasters(path: Path) -> bool:
     return bool(tiffs) and len(tiffs) == len(images) and all(is_georeferenced(file) for file in tiffs[:8])
 
 
-def _images_or_boxes(path: Path, has_table: bool) -> str:
-    """Images beside one table of boxes are boxes; else folders are classes, and texts lie there for people."""
-    tables = [file for file in _some_files(path) if _kind_by_name(file) == "table"] if has_table else []
-    return "Boxes" if len(tables) == 1 and _table_kind(tables[0]) == "Boxes" else "Images"
+def _of_images(path: Path) -> str:
+    """Maps, images beside a table of boxes, or images whose folders are classes.
+
+    Maps beside tables are not guessed: whether the tables belong to them must be said (`Rasters(…, boxes=…)`).
+    """
+    tables = [file for file in _some_files(path) if _kind_by_name(file) == "table"]
+    if any(_table_kind(table) == "Boxes" for table in tables):
+        return "Boxes"
+    if not _are_rasters(path):
+        return "Images"
+    return "" if any(table.suffix.lower() != ".txt" for table in tables) else "Rasters"
 
 
 def _file(path: Path) -> Found:
