@@ -32,7 +32,9 @@ def keras_answers(backend: str) -> dict[str, Any]:
         env={
             **os.environ,
             "KERAS_BACKEND": backend,
-            "PYTHONPATH": f"{REPOSITORY}{os.pathsep}{REPOSITORY / 'tests'}",
+            "PYTHONPATH": os.pathsep.join(
+                map(str, (REPOSITORY, REPOSITORY / "tests", os.environ.get("PYTHONPATH", "")))
+            ),
             "TF_CPP_MIN_LOG_LEVEL": "3",
         },
     )

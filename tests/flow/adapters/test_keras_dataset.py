@@ -67,6 +67,17 @@ def test_looks_at_the_first_batches_and_passes_left_early_cost_nothing() -> None
     assert rows(data, [0]) == epoch(1)[:1]
 
 
+def test_a_look_at_all_batches_is_no_epoch() -> None:
+    data = numbers(4).shuffle().batch(2).to_keras(x="index", y=None)
+    expected = indices(numbers(4).shuffle().batch(2).epoch(0))
+    assert data.num_batches == 2
+    assert rows(data, [0, 1]) == expected  # TensorFlow looks at the first two, and resets
+    data.on_epoch_end()
+    data.on_epoch_begin()
+    assert data.num_batches == 2
+    assert rows(data, [1, 0]) == expected
+
+
 def test_several_inputs_are_a_tuple_by_number_and_a_list_from_the_generator() -> None:
     data = numbers(4).batch(2).to_keras(x=["index", "value"], y="value", weight="index")
     inputs, targets, weights = data[1]

@@ -61,6 +61,30 @@ def test_a_consumer_that_never_asks_past_the_end_gets_the_next_epoch_too() -> No
         assert loader.state_dict()["epoch"] == epoch + 1 and loader.state_dict()["batch"] == 0
 
 
+class Told:
+    """A sequence that notes when an epoch ended."""
+
+    def __init__(self) -> None:
+        self.ends = 0
+
+    def __len__(self) -> int:
+        return 3
+
+    def __getitem__(self, number: int) -> Any:
+        return np.full(2, number), np.zeros(2)
+
+    def on_epoch_end(self) -> None:
+        self.ends += 1
+
+
+def test_the_epoch_is_over_when_its_last_batch_is_out() -> None:
+    told = Told()
+    batches = iter(ps.Flow(ps.from_sequence(told), executor="thread").to_torch())
+    for ends in (0, 0, 1):
+        next(batches)
+        assert told.ends == ends
+
+
 def test_an_epoch_that_was_left_early_is_followed_by_the_next() -> None:
     loader = flow_of_ten().to_torch()
     next(iter(loader))
