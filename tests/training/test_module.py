@@ -155,3 +155,10 @@ def test_a_compiled_network_has_the_same_names_in_its_checkpoint(monkeypatch: py
     names = set(module.state_dict())
     quiet_trainer(1).fit(module)
     assert compiled and set(module.state_dict()) == names
+
+
+def test_a_last_batch_of_one_sample_is_learned_from_with_the_statistics_there_are() -> None:
+    module = ps.module_for(Tiny(), (Shades(17), None), **OPTIONS)
+    quiet_trainer(1, limit_val_batches=0).fit(module)
+    assert int(module.network.body[1].num_batches_tracked) == 2 and module.global_step == 3
+    assert all(layer.training for layer in module.network.modules())

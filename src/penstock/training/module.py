@@ -20,6 +20,7 @@ import torch
 from penstock.runs.layout import plain
 from penstock.seeds import random_bits
 from penstock.tasks.task import Batch, Scores, Task
+from penstock.training.batch_statistics import learned_statistics
 from penstock.training.feeds import Feed, Rank
 from penstock.training.finiteness import check_finite
 from penstock.training.freezing import frozen_stages
@@ -125,7 +126,8 @@ class Module(lightning.LightningModule):
         rows = len(batch["index"])
         torch.manual_seed(self._step_seed(batch_number))
         batch = self.task.augment(batch, seed=self.options.seed, epoch=self.current_epoch)
-        losses = self.task.loss(self.network, batch)
+        with learned_statistics(self.network, rows):
+            losses = self.task.loss(self.network, batch)
         loss = losses["loss"]
         check_finite(loss, batch, self)
         self._means.add(losses, rows)
@@ -168,7 +170,7 @@ class Module(lightning.LightningModule):
 
     def on_train_epoch_end(self) -> None:
         for name, value in self._means.compute().items():
-            self.log(f"train_{name}", value, prog_bar=name == "loss")
+            self.log(f"train_{name}", self._exact(value), prog_bar=name == "loss")
 
     # Validation
 
@@ -191,7 +193,7 @@ class Module(lightning.LightningModule):
         losses = {f"val_{name}": value for name, value in evaluation.means.compute().items()}
         evaluation.values = {**losses, **evaluation.scores.compute()}
         for name, value in evaluation.values.items():
-            self.log(name, value, prog_bar=name in ("val_loss", self.task.goal.name))
+            self.log(name, self._exact(value), prog_bar=name in ("val_loss", self.task.goal.name))
         self._judge_plateau(evaluation.values)
 
     def _judge_plateau(self, values: Mapping[str, float]) -> None:
@@ -199,6 +201,11 @@ class Module(lightning.LightningModule):
         score = values.get(goal.name, math.nan)
         if self.options.schedule == "plateau" and not math.isnan(score):
             self._plateau.judged(score, goal.larger_is_better)
+
+    def _exact(self, value: float) -> torch.Tensor:
+        """Lightning would make 0.800000012 of 0.8, where the device has numbers of 64 bits."""
+        is_short = self.device.type == "mps"
+        return torch.tensor(value, dtype=torch.float32 if is_short else torch.float64, device=self.device)
 
     # Checkpoints
 

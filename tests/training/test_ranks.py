@@ -1,0 +1,65 @@
+"""Two processes: each sample once an epoch, scores of the whole set, and one of them writes."""
+
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+
+import penstock as ps
+from training import ranks
+from training.small_trainings import weights_of
+from training.tiny_task import Shades, Tiny, recorded
+
+SCRIPT = Path(ranks.__file__)
+
+
+def free_port() -> int:
+    with socket.socket() as one:
+        one.bind(("127.0.0.1", 0))
+        return int(one.getsockname()[1])
+
+
+def torchrun(folder: Path, way: str) -> None:
+    launcher = ["-m", "torch.distributed.run", "--nproc-per-node=2", f"--master-port={free_port()}"]
+    command = [sys.executable, *launcher, str(SCRIPT), str(folder), way]
+    finished = subprocess.run(command, env={**os.environ, "OMP_NUM_THREADS": "1"}, capture_output=True, text=True)
+    assert finished.returncode == 0, finished.stderr[-4000:]
+
+
+def seen_in(folder: Path, epoch: int) -> list[int]:
+    lines = [line for rank in (0, 1) for line in recorded(folder / "seen.txt", rank)]
+    return [int(word) for line in lines if line.startswith(f"{epoch}:") for word in line.split()[1:]]
+
+
+def test_under_torchrun_each_sample_is_seen_once_and_scores_are_of_the_whole_set(tmp_path: Path) -> None:
+    torchrun(tmp_path, "train")
+    for epoch in (0, 1):
+        assert sorted(seen_in(tmp_path, epoch)) == list(range(ranks.TRAIN))
+    together = ps.Run(tmp_path / "run")
+    alone = ps.train(
+        Tiny(dropout=0.0), (Shades(ranks.TRAIN), Shades(ranks.VAL, seed=1)), folder=tmp_path / "alone", epochs=2,
+        logger=False, progress=False, **ranks.OPTIONS,
+    )  # fmt: skip
+    assert together.scores()["seen"] == alone.scores()["seen"] == ranks.VAL
+    assert [line["step"] for line in together.metrics()] == [line["step"] for line in alone.metrics()]
+    assert together.log().count("samples for training") == 1  # one of them spoke
+    losses = [next(line["train_loss"] for line in run.metrics() if "train_loss" in line) for run in (together, alone)]
+    assert losses[0] == pytest.approx(losses[1], rel=0.2)
+    assert weights_of(together).keys() == weights_of(alone).keys()
+
+
+def test_a_trainer_of_the_user_with_ddp_starts_the_other_process_itself(tmp_path: Path) -> None:
+    command = [sys.executable, str(SCRIPT), str(tmp_path), "module"]
+    environment = {**os.environ, "OMP_NUM_THREADS": "1", "MASTER_PORT": str(free_port())}
+    finished = subprocess.run(command, env=environment, capture_output=True, text=True)
+    assert finished.returncode == 0, finished.stderr[-4000:]
+    assert sorted(seen_in(tmp_path, 1)) == list(range(ranks.TRAIN))
+    first, second = (torch.load(tmp_path / f"weights.{rank}", weights_only=True) for rank in (0, 1))
+    trained_names = [name for name in first if "running" not in name and "num_batches" not in name]
+    assert all(torch.equal(first[name], second[name]) for name in trained_names)
