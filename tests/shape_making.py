@@ -36,18 +36,19 @@ def _inside(shape: str, across: Any, down: Any, radius: int) -> Any:
 
 
 class Shapes:
-    """A source of such pictures in memory; `labels` other than the shape make it multi-label or wrong."""
+    """A source of such pictures in memory."""
 
     schema = ps.Schema((ps.Field("image", "image"), ps.Field("label", "class")), SHAPES)
 
     def __init__(self, count: int, first: int = 0, size: int = 40) -> None:
-        self.count, self.first, self.size = count, first, size
+        self.count, self.first = count, first
+        self._pictures = [shape_picture(first + number, size) for number in range(count)]
 
     def __len__(self) -> int:
         return self.count
 
     def read(self, index: int) -> ps.Raw:
-        return ps.Raw(index, shape_picture(self.first + index, self.size))
+        return ps.Raw(index, self._pictures[index])
 
     def decode(self, raw: ps.Raw) -> dict[str, Any]:
         return {"image": raw.data, **self.annotations(raw.index)}

@@ -48,6 +48,18 @@ class ClassScores(Metric):
         self.add_state("probabilities", [], dist_reduce_fx="cat")
         self.add_state("truths", [], dist_reduce_fx="cat")
         self.add_state("worst_rows", [], dist_reduce_fx="cat")
+        self._begin()
+
+    def _begin(self) -> None:
+        """Nothing yet, in the shape of something: what ranks put together must have the same dimensions on all."""
+        count = len(self.classes)
+        self.probabilities = [torch.zeros(0, count, device=self.device)]
+        self.truths = [torch.zeros(0, count, dtype=torch.int8, device=self.device)]
+        self.worst_rows = [torch.zeros(0, 2 + 2 * count, dtype=torch.float64, device=self.device)]
+
+    def reset(self) -> None:
+        super().reset()
+        self._begin()
 
     def update(self, answers: Answers, batch: Batch) -> None:
         """Add a batch with labels."""
@@ -77,7 +89,7 @@ class ClassScores(Metric):
         recalls, areas = found / support, self._areas()
         f1 = 2 * found / (2 * found + mistaken + missed)
         self._details = self._described(support, found / (found + mistaken), recalls, f1, areas)
-        self._worst = self._named(_largest(dim_zero_cat(self.worst_rows)) if len(self.worst_rows) else ())
+        self._worst = self._named(_largest(dim_zero_cat(self.worst_rows)))
         if not self.multi_label:
             accuracy, balanced = found.sum() / support.sum(), recalls
         else:
@@ -97,7 +109,7 @@ class ClassScores(Metric):
         """The samples that were answered most wrongly, over all ranks: index, truth, answer, its score, and loss."""
         return self._worst
 
-    def _named(self, rows: Any) -> list[dict[str, Any]]:
+    def _named(self, rows: torch.Tensor) -> list[dict[str, Any]]:
         found = []
         for loss, index, *numbers in (row.tolist() for row in rows):
             probabilities, truths = numbers[: len(self.classes)], numbers[len(self.classes) :]
@@ -122,8 +134,6 @@ class ClassScores(Metric):
     def _areas(self) -> torch.Tensor:
         """The area of each class; NaN where the set has none of it, or nothing else."""
         areas = torch.full((len(self.classes),), torch.nan, dtype=torch.float64)
-        if not len(self.probabilities):
-            return areas
         probabilities, truths = dim_zero_cat(self.probabilities), dim_zero_cat(self.truths)
         for number in range(len(self.classes)):
             known = truths[:, number] >= 0
