@@ -7,6 +7,7 @@ Example ─1─► Features ─1─► entries {1: name, 2: Feature}      Featur
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -20,6 +21,8 @@ _COUNTED_1, _COUNTED_2 = b"\x0a", b"\x12"
 _KIND_TAGS = {"bytes": b"\x0a", "floats": b"\x12", "integers": b"\x1a"}
 # Fewer whole numbers than this are faster one by one than with numpy.
 _FEW = 16
+# Content below this size is joined with what stands before it: pieces cost more than copying it.
+_SMALL = 4096
 
 
 def encode_example(features: Mapping[str, Any]) -> bytes:
@@ -28,25 +31,61 @@ def encode_example(features: Mapping[str, Any]) -> bytes:
     A value is bytes, text, whole numbers or floats: one, a list, or an array, which is written row by row. Text is
     written in UTF-8, floats as float32. None and an empty list have no kind.
     """
-    entries = [_entry(name, features[name]) for name in sorted(features)]
-    return _counted(_COUNTED_1, b"".join(_counted(_COUNTED_1, entry) for entry in entries))
+    return b"".join(example_pieces(features))
 
 
-def _entry(name: str, value: Any) -> bytes:
+def example_pieces(features: Mapping[str, Any]) -> list[Any]:
+    """The same bytes in pieces: what is large, such as an image, stays where it is and is not copied."""
+    pieces: list[Any] = [b""]
+    for name in sorted(features):
+        value = features[name]
+        # Sizes, formats, classes: the same ones come again and again.
+        known = type(value) is int or (type(value) is str and len(value) < _SMALL)
+        pieces += _known_entry(name, value) if known else _entry(name, value)
+    pieces[0] = _COUNTED_1 + _varint(sum(map(len, pieces)))
+    return pieces
+
+
+def _entry(name: str, value: Any) -> tuple[Any, ...]:
+    """An entry of the map: what stands before its content, and the content."""
     kind, content = _encoded(name, value)
-    feature = _counted(_KIND_TAGS[kind], content) if kind else b""
-    return _counted(_COUNTED_1, name.encode()) + _counted(_COUNTED_2, feature)
+    feature = _KIND_TAGS[kind] + _varint(sum(map(len, content))) if kind else b""
+    length = len(feature) + sum(map(len, content))
+    start = _named(name) + _COUNTED_2 + _varint(length) + feature
+    whole = _COUNTED_1 + _varint(len(start) - len(feature) + length) + start
+    if length < _SMALL:
+        return (b"".join((whole, *content)),)
+    return whole, *content
 
 
-def _encoded(name: str, value: Any) -> tuple[str, bytes]:
-    """The kind of list, and its content; no kind where nothing says which."""
+@functools.lru_cache(maxsize=4096)
+def _known_entry(name: str, value: int | str) -> tuple[Any, ...]:
+    return _entry(name, value)
+
+
+@functools.lru_cache(maxsize=1024)
+def _named(name: str) -> bytes:
+    return _counted(_COUNTED_1, name.encode())
+
+
+def _encoded(name: str, value: Any) -> tuple[str, tuple[Any, ...]]:
+    """The kind of list, and its content in pieces; no kind where nothing says which."""
     if isinstance(value, bytes | bytearray | memoryview | str):
-        return "bytes", _counted(_COUNTED_1, _as_bytes(name, value))
+        data = value.encode() if isinstance(value, str) else _flat(value)
+        return "bytes", (_COUNTED_1 + _varint(len(data)), data)
+    if type(value) is int and -(2**63) <= value < 2**63:
+        return "integers", (_packed(_varint(value & 0xFFFFFFFFFFFFFFFF)),)
     if value is None or (isinstance(value, list | tuple) and not value):
-        return "", b""
+        return "", ()
     if isinstance(value, list | tuple) and isinstance(value[0], bytes | bytearray | memoryview | str):
-        return "bytes", _bytes_list(name, value)
-    return _encoded_array(name, np.asarray(value))
+        return "bytes", (_bytes_list(name, value),)
+    kind, content = _encoded_array(name, np.asarray(value))
+    return kind, (content,)
+
+
+def _flat(data: bytes | bytearray | memoryview) -> Any:
+    """Bytes whose length is counted in bytes."""
+    return data.cast("B") if isinstance(data, memoryview) and data.contiguous else bytes(data)
 
 
 def _encoded_array(name: str, array: NDArray[Any]) -> tuple[str, bytes]:

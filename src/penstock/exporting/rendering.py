@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -28,15 +28,17 @@ class Rendering:
     kept_kinds: tuple[str, ...] = KEPT_KINDS
     quality: int = 95
     swaps_colours: bool = False
-    encode: Callable[[Row], bytes] | None = None
+    encode: Callable[[Row], bytes | memoryview] | None = None
     check: Callable[[Row], None] | None = None
 
     def __call__(self, row: Row) -> Row:
         if self.check is not None:
             self.check(row)
         if row.payload and self.kept_kinds:
-            row = replace(row, payload=self._readable(row.payload))
-        return row if self.encode is None else replace(row, payload=self.encode(row))
+            row.payload = self._readable(row.payload)
+        if self.encode is not None:
+            row.payload = self.encode(row)
+        return row
 
     def _readable(self, data: bytes | memoryview) -> bytes | memoryview:
         header = read_header(data)

@@ -74,6 +74,7 @@ class Preparation:
     default_codec: str
     measures_sample: bool = False
     measures: bool = True
+    stamps: bool = True
     # Whatever else must be done to a row, in the worker: an export makes of it what its format stores.
     finish: Callable[[Row], Row] | None = None
 
@@ -140,7 +141,7 @@ def prepare_index(
 ) -> Row | BadSample:
     """One sample of a source with random access; `ahead` and `sums` are what is known of it already."""
     values = annotations_of(source, index) if getattr(source, "encoded_images", False) else None
-    stamp = stamp_of(source, index, None if ahead is None else ahead.origin, values)
+    stamp = stamp_of(source, index, None if ahead is None else ahead.origin, values) if preparation.stamps else 0
     hop = "read"
     try:
         raw = source.read(index) if ahead is None else ahead.raw

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
+import os
 from pathlib import Path
 
 from penstock.exporting.options import DEFAULT_SHARD_MB, ExportOptions
 from penstock.exporting.pieces import Limits, Piece
 
-# Few calls to the system, little to hold.
-BUFFER_BYTES = 1 << 20
+# Few calls to the system, little to hold; at most so many pieces may be given at once.
+HELD_BYTES = 1 << 20
+HELD_PIECES = 512
 
 
 def shard_limits(options: ExportOptions) -> Limits:
@@ -25,26 +26,35 @@ def shard_name(piece: Piece, ending: str) -> str:
 
 
 class ShardFile:
-    """One shard that is being written."""
+    """One shard that is being written; pieces are handed to the system together, and copied by nobody else."""
 
     def __init__(self, folder: Path, name: str, piece: Piece) -> None:
         self._name, self._piece = name, piece
-        self._file = (folder / name).open("wb", buffering=BUFFER_BYTES)
-        self._size = 0
+        self._file = (folder / name).open("wb", buffering=0)
+        self._held: list[bytes | memoryview] = []
+        self._held_bytes = 0
+        self.size = 0
 
     def write(self, data: bytes | memoryview) -> None:
-        self._file.write(data)
-        self._size += len(data)
+        self._held.append(data)
+        self._held_bytes += len(data)
+        self.size += len(data)
+        if self._held_bytes >= HELD_BYTES or len(self._held) >= HELD_PIECES:
+            self._write_held()
 
-    @property
-    def size(self) -> int:
-        return self._size
+    def _write_held(self) -> None:
+        written = os.writev(self._file.fileno(), self._held) if hasattr(os, "writev") else 0
+        if written < self._held_bytes:
+            # A disk that is nearly full takes a part; the rest says why.
+            left = memoryview(b"".join(self._held))[written:]
+            while len(left):
+                left = left[self._file.write(left) :]
+        self._held, self._held_bytes = [], 0
 
     def close(self) -> None:
+        self._write_held()
         self._file.close()
-        self._piece.note_file(self._name, self._size)
+        self._piece.note_file(self._name, self.size)
 
     def abandon(self) -> None:
-        """Let go of it; what is still in the buffer may not fit on the disk, and is not wanted."""
-        with suppress(OSError):
-            self._file.close()
+        self._file.close()

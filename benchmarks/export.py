@@ -1,0 +1,107 @@
+"""Exporting to TFRecord beside TensorFlow's own writer, fed with the same bytes.
+
+python -m benchmarks.feed --setup tensorflow   install TensorFlow, in an environment of its own
+python -m benchmarks.export
+python -m benchmarks.export --rounds 9
+
+TensorFlow has the photographs in memory before the clock starts, makes an Example of each with the same features, and
+writes shards of the same size. Penstock exports a pack: reading, checking, journal and manifest are part of its time.
+A second line, of which nothing is asked, is TensorFlow's writer alone, given Examples that are serialised already.
+"""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import penstock as ps
+from benchmarks.feed import BUSY, machine, stay_on_two_cores
+from benchmarks.feeding import data
+from benchmarks.feeding.environments import DEFAULT_HOME, Environments
+from benchmarks.feeding.workloads import WORKERS
+from benchmarks.rounds import Result, alternate, save
+
+LEAST_OF_TENSORFLOW = 1.0
+PEER = Path(__file__).with_name("export_peer.py")
+
+
+class Writer:
+    """TensorFlow in another process: a folder goes in, it writes, an answer comes out."""
+
+    def __init__(self, process: subprocess.Popen[str], home: Path) -> None:
+        self._process, self._home = process, home
+        self._numbers = itertools.count()
+
+    def write(self) -> None:
+        assert self._process.stdin is not None and self._process.stdout is not None
+        target = self._home / f"tensorflow-{next(self._numbers)}"
+        self._process.stdin.write(f"{target}\n")
+        self._process.stdin.flush()
+        if not self._process.stdout.readline():
+            raise RuntimeError("TensorFlow's process ended; run benchmarks/export_peer.py by hand to see why")
+
+
+@contextmanager
+def tensorflow(python: Path, jpegs: Path, how: str, home: Path) -> Iterator[Writer]:
+    """A process that has the photographs in memory and waits."""
+    command = [str(python), str(PEER), str(jpegs), how]
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL}
+    with subprocess.Popen(command, text=True, **pipes) as process:
+        assert process.stdin is not None and process.stdout is not None
+        process.stdout.readline()
+        yield Writer(process, home)
+        process.stdin.close()
+
+
+def contest(how: str, options: argparse.Namespace, home: Path) -> Result:
+    pack = ps.Pack(data.kept_pack(options.folder))
+    numbers = itertools.count()
+
+    def ours() -> None:
+        ps.export(pack, home / f"penstock-{next(numbers)}", to="tfrecord", progress=False, workers=WORKERS)
+
+    def tidy() -> None:
+        for folder in home.iterdir():
+            shutil.rmtree(folder)
+
+    python = Environments(options.peers_home).python("tensorflow")
+    with tensorflow(python, data.jpegs(options.folder), how, home) as writer:
+        ours()  # what is imported and mapped once
+        own, theirs = alternate(ours, writer.write, options.rounds, before=tidy)
+    ratio = theirs / own
+    figure = f"{ratio:.2f} × ({len(pack) / own:,.0f} and {len(pack) / theirs:,.0f} samples/s)"
+    bar = LEAST_OF_TENSORFLOW if how == "built" else 0.0
+    return Result(f"export to TFRecord beside TFRecordWriter, Examples {how}", figure, f"≥ {bar}", ratio >= bar)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--rounds", type=int, default=7)
+    parser.add_argument("--json", type=Path)
+    parser.add_argument("--peers-home", type=Path, default=DEFAULT_HOME, help="where the environments are")
+    parser.add_argument("--folder", type=Path, default=Path(tempfile.gettempdir()) / "penstock-benchmarks" / "feed")
+    options = parser.parse_args()
+    missing = Environments(options.peers_home).missing("tensorflow")
+    if missing:
+        parser.error(f"TensorFlow is {missing}")
+    options.folder.mkdir(parents=True, exist_ok=True)
+    stay_on_two_cores()
+    if machine()["load"] > BUSY:
+        print("The machine is busy with something else: ratios will be unfair to those with several threads.")
+    results = []
+    for how in ("built", "serialised"):
+        with tempfile.TemporaryDirectory(dir=options.folder) as home:
+            results.append(contest(how, options, Path(home)))
+        print(results[-1].line())
+    if options.json:
+        save(results, options.json)
+
+
+if __name__ == "__main__":
+    main()
