@@ -14,6 +14,8 @@ user's own source needs. Sources of ours say more, each part optional and looked
     damage()             files that cannot be read; `damage_is_known` says that asking costs nothing
     parts                pieces that are cheap only in order (a video, a raster): see `Streamed`
     encoded_images       whether `read` gives the bytes of an image file, which a pack may keep as they are
+    damaged(indices)     which of these samples do not have their checksum, by position, and why: asked where a flow
+                         finds the bytes without `read`
     default_codec        how pixels without such bytes are stored unless the user says otherwise
     made_from()          what a pack says of where it came from
     notes()              what a pack says of how it came about, such as boxes that were assigned
