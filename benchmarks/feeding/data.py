@@ -37,6 +37,27 @@ def small_pack(home: Path) -> Path:
     )
 
 
+def square_pack(home: Path) -> Path:
+    """The photographs at 224×224 px, as JPEG."""
+    return _packed(
+        home / "square.pack",
+        lambda path: ps.pack(ps.Images(jpegs(home)), path, split="everything", size="224x224", codec="jpeg"),
+    )
+
+
+def square_jpegs(home: Path) -> Path:
+    """The same in class folders, byte for byte."""
+    folder = home / "square-jpegs"
+    if not folder.exists():
+        pack, unfinished = ps.open(square_pack(home)), home / "square-jpegs.unfinished"
+        for index, label in enumerate(pack.column("label")):
+            path = unfinished / f"class_{label}" / f"{index}.jpg"
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(pack.read(index).data)
+        unfinished.rename(folder)
+    return folder
+
+
 def raw_pack(home: Path) -> Path:
     """The photographs as raw pixels of one size, the shortest side 256 px."""
     return _packed(

@@ -1,4 +1,4 @@
-"""Penstock's flow over a folder of JPEGs through to_keras, asked as `fit` asks: every number once, permuted."""
+"""Penstock, a folder of JPEGs or a pack through to_keras, asked as `fit` asks: every number once, permuted."""
 
 from __future__ import annotations
 
@@ -21,7 +21,8 @@ def as_float(batch: dict[str, Any]) -> dict[str, Any]:
 
 
 def build(settings: Settings) -> Epoch:
-    flow = ps.Flow(ps.Images(settings["folder"]), seed=7, workers=settings["workers"])
+    source = ps.open(settings["pack"]) if "pack" in settings else ps.Images(settings["folder"])
+    flow = ps.Flow(source, seed=7, workers=settings["workers"])
     flow = flow.shuffle().map(ps.augment.Resize(224)).batch(settings["batch"])
     if settings["dtype"] == "float32":
         flow = flow.map(as_float, batched=True)
