@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 import numpy as np
 
 from penstock.augment.pixelwise import Channels, Normalize
+from penstock.augment.resizes import RandomResizedCrop
 from penstock.errors import RecipeError, require
 from penstock.flow.flow import Flow
 from penstock.samples import Source
@@ -87,7 +88,7 @@ class Classification:
         _between("hue", self.hue, 0, 0.5)
         _between("middle", self.middle, 0.1, 1)
         _between("focal", self.focal, 0, 10)
-        self._crops()
+        RandomResizedCrop(self.size, scale=self.crop_scale)  # which says what is wrong with them
 
     def _check_backbone(self) -> None:
         require("torchvision", "train", "Classification")
@@ -156,7 +157,7 @@ class Classification:
         return labelled(source, data_checks.image_field(source, self.image), label if fits else None, self.classes)
 
     def training_flow(self, source: Source, *, seed: int, transform: Any = None, **options: Any) -> Flow:
-        """Random crops and flips in the flow; uint8 batches, unless an own transform gives floats."""
+        """Random crops and flips in the flow, behind an own transform; batches of levels, uint8."""
         return image_flows.training_flow(self._seen(source), self._crops(), seed=seed, transform=transform, **options)
 
     def evaluation_flow(self, source: Source, **options: Any) -> Flow:

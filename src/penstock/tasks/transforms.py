@@ -2,7 +2,7 @@
 
 What is random in them follows from the sample, so that the same bits come however the flow is run: a function takes
 `rng`, a pipeline is seeded before each sample. An image comes back as H×W×3, or 3×H×W as ToTensorV2 gives it, of uint8,
-or of floats from 0 to 1.
+or of floats from 0 to 1, which become levels again.
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ class Pipeline:
 
 
 def as_image(value: Any) -> NDArray[Any]:
-    """An image as H×W×3 of uint8, or of float32 from 0 to 1; anything else is an error that says what came."""
+    """An image as H×W×3 of uint8; what is no image is an error that says what came."""
     image = np.asarray(value)
     if image.ndim == 3 and image.shape[2] != 3 and image.shape[0] == 3:
         image = image.transpose(1, 2, 0)
@@ -108,7 +108,7 @@ def as_image(value: Any) -> NDArray[Any]:
             "Normalising belongs to the task, so that evaluation does the same: leave Normalize out of the transform "
             "and use normalize of the task."
         )
-    return np.ascontiguousarray(image, np.float32)
+    return np.rint(np.ascontiguousarray(image) * 255).astype(np.uint8)
 
 
 def _described(value: Any) -> str:

@@ -1,0 +1,127 @@
+"""Own transforms of the user: functions and albumentations pipelines."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch")
+pytest.importorskip("torchvision")
+
+import penstock as ps  # noqa: E402
+from penstock.tasks.transforms import as_image  # noqa: E402
+from shape_making import SHAPES, Shapes  # noqa: E402
+from transform_functions import inverted, relabelled, speckled  # noqa: E402
+
+TASK = ps.Classification(SHAPES, backbone="tiny", size=32, augmentation=False)
+
+
+def as_tensor(image: Any) -> Any:
+    return torch.from_numpy(np.ascontiguousarray(image.transpose(2, 0, 1)))
+
+
+def as_floats(image: Any) -> Any:
+    return as_tensor(image).float() / 255
+
+
+def normalised(image: Any) -> Any:
+    return as_floats(image) * 4 - 2
+
+
+def batch_of(transform: Any, task: Any = TASK, **options: Any) -> dict[str, Any]:
+    flow = task.training_flow(Shapes(8), seed=5, transform=transform, **{"workers": 0, **options})
+    return next(iter(flow.batch(8).to_torch()))
+
+
+def test_a_function_of_the_image_is_applied() -> None:
+    task = ps.Classification(SHAPES, backbone="tiny", size=40, augmentation=False)  # of the size of the pictures
+    plain, other = batch_of(lambda image: image, task), batch_of(inverted, task)
+    assert torch.equal(255 - plain["image"], other["image"])
+
+
+def test_a_function_of_the_sample_is_recognised_by_its_parameter() -> None:
+    batch = batch_of(relabelled)
+    assert batch["label"].tolist() == [0] * 8
+    assert batch["image"].shape == (8, 32, 32, 3)
+
+
+@pytest.mark.parametrize("options", [{"workers": 2, "executor": "thread"}, {"workers": 2, "executor": "process"}])
+def test_a_random_function_gives_the_same_bits_however_it_is_run(options: dict[str, Any]) -> None:
+    assert torch.equal(batch_of(speckled)["image"], batch_of(speckled, **options)["image"])
+    assert not torch.equal(batch_of(speckled)["image"], batch_of(lambda image: image)["image"])
+
+
+def test_tensors_with_channels_first_are_taken() -> None:
+    plain = batch_of(lambda image: image)
+    assert torch.equal(batch_of(as_tensor)["image"], plain["image"])
+
+
+def test_floats_from_0_to_1_become_levels_again() -> None:
+    assert torch.equal(batch_of(as_floats)["image"], batch_of(lambda image: image)["image"])
+
+
+def test_what_normalises_by_itself_is_told_that_the_task_does() -> None:
+    with pytest.raises(ps.HopError, match="Normalising belongs to the task"):
+        batch_of(normalised)
+
+
+@pytest.mark.parametrize(
+    ("value", "words"),
+    [
+        (np.zeros((4, 4), np.uint8), "gave 4×4 of uint8 as image; expected H×W×3"),
+        (np.zeros((4, 4, 3), np.int64), "expected uint8, or floats"),
+        (np.full((4, 4, 3), np.nan), "expected 0 to 1"),
+        (None, "gave NoneType"),
+    ],
+)
+def test_what_is_no_image_is_an_error_that_says_what_came(value: Any, words: str) -> None:
+    with pytest.raises(ps.RecipeError, match=words):
+        as_image(value)
+
+
+def test_what_cannot_be_called_is_refused() -> None:
+    with pytest.raises(ps.RecipeError, match="not int"):
+        batch_of(3)
+
+
+# Albumentations
+
+
+def pipeline() -> Any:
+    albumentations = pytest.importorskip("albumentations")
+    return albumentations.Compose(
+        [
+            albumentations.HorizontalFlip(p=0.5),
+            albumentations.RandomBrightnessContrast(p=1.0),
+            albumentations.GaussNoise(p=1.0),
+        ]
+    )
+
+
+@pytest.mark.parametrize("options", [{"workers": 2, "executor": "thread"}, {"workers": 2, "executor": "process"}])
+def test_a_pipeline_gives_the_same_bits_however_it_is_run(options: dict[str, Any]) -> None:
+    first = batch_of(pipeline())["image"]
+    assert torch.equal(first, batch_of(pipeline(), **options)["image"])
+    assert not torch.equal(first, batch_of(lambda image: image)["image"])
+
+
+def test_a_pipeline_differs_from_sample_to_sample() -> None:
+    task = ps.Classification(SHAPES, backbone="tiny", size=40, augmentation=False)
+    made, plain = batch_of(pipeline(), task)["image"], batch_of(lambda image: image, task)["image"]
+    means = (made.float() - plain.float()).mean(dim=(1, 2, 3))
+    assert len(set(means.tolist())) == 8
+
+
+def test_a_pipeline_that_ends_in_tensors_is_taken() -> None:
+    albumentations = pytest.importorskip("albumentations")
+    pytorch = pytest.importorskip("albumentations.pytorch")
+    batch = batch_of(albumentations.Compose([pytorch.ToTensorV2()]))
+    assert torch.equal(batch["image"], batch_of(lambda image: image)["image"])
+
+
+def test_a_pipeline_that_cannot_be_seeded_is_refused() -> None:
+    albumentations = pytest.importorskip("albumentations")
+    with pytest.raises(ps.RecipeError, match="Compose"):
+        batch_of(type("Old", (), {"__module__": albumentations.__name__, "__call__": lambda self, **values: values})())
