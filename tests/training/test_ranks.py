@@ -6,6 +6,7 @@ import os
 import socket
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -17,6 +18,7 @@ from training.small_trainings import weights_of
 from training.tiny_task import Shades, Tiny, recorded
 
 SCRIPT = Path(ranks.__file__)
+Launch = Callable[[Path, str], None]
 
 
 def free_port() -> int:
@@ -32,13 +34,33 @@ def torchrun(folder: Path, way: str) -> None:
     assert finished.returncode == 0, finished.stderr[-4000:]
 
 
+def slurm(folder: Path, way: str) -> None:
+    """Two processes as `srun` starts them."""
+    shared = {
+        "SLURM_NTASKS": "2", "SLURM_NTASKS_PER_NODE": "2", "SLURM_NODEID": "0", "SLURM_NODELIST": "localhost",
+        "SLURM_JOB_ID": "4711", "SLURM_JOB_NAME": "pets", "MASTER_PORT": str(free_port()), "OMP_NUM_THREADS": "1",
+    }  # fmt: skip
+    children = [
+        subprocess.Popen(
+            [sys.executable, str(SCRIPT), str(folder), way],
+            env={**os.environ, **shared, "SLURM_PROCID": str(rank), "SLURM_LOCALID": str(rank)},
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        for rank in (0, 1)
+    ]
+    said = [child.communicate()[1] for child in children]
+    assert [child.returncode for child in children] == [0, 0], said
+
+
 def seen_in(folder: Path, epoch: int) -> list[int]:
     lines = [line for rank in (0, 1) for line in recorded(folder / "seen.txt", rank)]
     return [int(word) for line in lines if line.startswith(f"{epoch}:") for word in line.split()[1:]]
 
 
-def test_under_torchrun_each_sample_is_seen_once_and_scores_are_of_the_whole_set(tmp_path: Path) -> None:
-    torchrun(tmp_path, "train")
+@pytest.mark.parametrize("launch", [torchrun, pytest.param(slurm, marks=pytest.mark.slow)])
+def test_each_sample_is_seen_once_and_scores_are_of_the_whole_set(tmp_path: Path, launch: Launch) -> None:
+    launch(tmp_path, "train")
     for epoch in (0, 1):
         assert sorted(seen_in(tmp_path, epoch)) == list(range(ranks.TRAIN))
     together = ps.Run(tmp_path / "run")

@@ -166,6 +166,14 @@ def test_a_watched_training_tells_its_limit_while_it_runs(tmp_path: Path, monkey
     assert run.log().count("bound by") > 2
 
 
+@pytest.mark.parametrize("place", ["memory", "folder"])
+def test_a_cache_changes_nothing_that_is_learned(tmp_path: Path, place: str) -> None:
+    plain = trained(tmp_path / "plain")
+    cached = trained(tmp_path / "cached", cache=str(tmp_path / "kept") if place == "folder" else place)
+    assert same_weights(weights_of(plain), weights_of(cached))
+    assert (tmp_path / "kept" / "train").exists() == (place == "folder")
+
+
 def test_bad_samples_are_listed_with_their_reasons(tmp_path: Path) -> None:
     run = trained(tmp_path / "run", data=(Broken(40), Shades(8)), on_bad_sample="substitute")
     assert [row["index"] for row in run.bad_samples()] == [3]

@@ -257,6 +257,11 @@ def _flow(plan: Plan, options: FlowOptions) -> Flow:
     return flow
 
 
+def source_cached(flow: Flow, place: str | Path) -> Flow:
+    """A flow whose samples are kept as their source gives them, before all steps; its batches stay the same."""
+    return _flow(replace(flow._plan, steps=(steps.Cache(place), *flow._plan.steps)), flow._options)
+
+
 def running_of(plan: Plan, options: FlowOptions) -> Running:
     """A plan at work, by the kind of its source."""
     if plan.stream is not None:

@@ -11,6 +11,7 @@ from lightning.pytorch.callbacks import Callback
 from penstock.flow.measuring.hops import HOPS
 
 WATCH_SECONDS = 5.0
+FEWEST_BATCHES = 3  # between two lines: the use of the last one is not over yet
 NOTABLE_SHARE = 0.1  # of the time; less waiting than this is nothing to do about
 Say = Callable[[str], None]
 
@@ -64,8 +65,12 @@ class FeedWatch(Callback):
             return
         flow = flow_of(trainer)
         if flow is not None:
-            now = flow.metrics()
-            self._say(limit_line(difference(now, self._before)))
+            self._tell(flow.metrics())
+
+    def _tell(self, now: dict[str, Any]) -> None:
+        part = difference(now, self._before)
+        if part["batches"] >= FEWEST_BATCHES:
+            self._say(limit_line(part))
             self._told, self._before = self._clock(), now
 
 

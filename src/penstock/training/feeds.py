@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from penstock.flow.flow import Flow, source_cached
 from penstock.training.loaders import FlowLoader
 from penstock.training.options import FeedOptions
 from penstock.training.preloading import preloaded
 
 if TYPE_CHECKING:
-    from penstock.flow.flow import Flow
     from penstock.samples import Source
     from penstock.tasks.task import Task
 
@@ -49,18 +50,24 @@ class Feed:
 
     def training_flow(self, rank: Rank) -> Flow:
         flow = self.task.training_flow(self.train, seed=self.seed, **self._flow_options(), **self._own_transform())
-        flow = flow.batch(self.batch_size).shard(rank.number, rank.count)
+        flow = self._cached(flow, "train").batch(self.batch_size).shard(rank.number, rank.count)
         return flow if self.options.prefetch == "auto" else flow.prefetch(self.options.prefetch)
 
     def validation_loader(self, rank: Rank) -> FlowLoader | None:
         """The share of every validation batch that this rank gets; nothing is left out, so a share may be empty."""
         if self.val is None:
             return None
-        flow = self.evaluation_flow(self.val).batch(self.batch_size)
+        flow = self._cached(self.evaluation_flow(self.val), "val").batch(self.batch_size)
         return FlowLoader(flow.shard(rank.number, rank.count, keep_all=True), _transfer_device(rank))
 
     def evaluation_flow(self, source: Source) -> Flow:
         return self.task.evaluation_flow(source, **self._flow_options())
+
+    def _cached(self, flow: Flow, split: str) -> Flow:
+        place = self.options.cache
+        if place is None:
+            return flow
+        return source_cached(flow, place if place == "memory" else Path(place) / split)
 
     def sample_count(self) -> int:
         """Samples of an epoch, which may be drawn more than once or not at all."""
