@@ -46,7 +46,7 @@ def keywords_of(kind: type[Any]) -> dict[str, Any]:
 
 
 def test_the_commands_are_those_of_the_contract() -> None:
-    verbs = {"check", "pack", "export", "train"}
+    verbs = {"check", "pack", "export", "train", "evaluate", "predict"}
     assert set(HOMES) == verbs | {"info", "show", "verify", "recipe", "demo"}
     for group in ("check", "pack"):
         kinds = {name.split()[-1] for name in COMMANDS if name.startswith(f"penstock {group} ")}
@@ -123,3 +123,23 @@ def test_looking_at_a_pack_loads_no_source() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+@pytest.mark.parametrize("verb", ["evaluate", "predict"])
+def test_options_of_answering_are_those_of_python(verb: str) -> None:
+    function = getattr(ps, verb)
+    expected = {**keywords_of(function), **({"output": None} if verb == "evaluate" else {})}
+    options = options_of(f"penstock {verb}")
+    context = click.Context(COMMANDS[f"penstock {verb}"])
+    assert {name: option.get_default(context) for name, option in options.items() if name != "as_json"} == expected
+
+
+def test_help_of_learning_loads_no_torch() -> None:
+    code = (
+        "import sys; from penstock.cli import penstock\n"
+        "for verb in ('recipe', 'train', 'evaluate', 'predict'):\n"
+        "    penstock.main([verb, '--help'], standalone_mode=False)\n"
+        "print([n for n in ('torch', 'lightning', 'torchvision', 'pandas', 'av', 'rasterio') if n in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1] == "[]"

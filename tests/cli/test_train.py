@@ -1,9 +1,11 @@
-"""`penstock recipe` and `penstock train`, as a user runs them."""
+"""`penstock recipe`, `train`, `evaluate` and `predict`, as a user runs them."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
+import pandas as pd
 import pytest
 
 import penstock as ps
@@ -77,3 +79,76 @@ def test_what_is_wrong_is_one_message_and_the_exit_code_says_whose_fault(home: P
     assert run_here("train", "shapes.yaml", "data.path=absent.pack").exit_code == 4
     assert run_here("recipe", "music").exit_code == 2
     assert not Path("runs").exists()
+
+
+def trained(home: Path) -> ps.Run:
+    assert run_here("train", "shapes.yaml").exit_code == 0
+    return ps.Run("runs/shapes")
+
+
+def test_evaluating_a_run_gives_the_scores_that_training_gave(home: Path) -> None:
+    run = trained(home)
+    found = run_here("evaluate", "runs/shapes", "--json")
+    assert (found.exit_code, found.err) == (0, "")
+    assert found.json["samples"] == len(ps.open("shapes.pack").split("val"))
+    for name, value in found.json["scores"].items():
+        assert value == pytest.approx(run.scores("best")[name])
+    table = run_here("evaluate", "runs/shapes", "shapes.pack", "--split", "train", "-o", "train.csv")
+    assert table.exit_code == 0 and table.out.startswith("samples ") and "accuracy " in table.out
+    rows = pd.read_csv("train.csv")
+    assert len(rows) == len(ps.open("shapes.pack").split("train"))
+    assert f"{(rows['label'] == rows['truth']).mean():.4f}" in table.out
+
+
+def test_a_split_of_raw_data_is_the_one_that_was_trained_with(home: Path) -> None:
+    assert (
+        run_here("train", "shapes.yaml", "data.path=shapes", "data.split=train=0.5,val=0.25,test=0.25").exit_code == 0
+    )
+    keys: list[str] = []
+    for split in ("train", "val", "test"):
+        assert run_here("evaluate", "runs/shapes", "--split", split, "-o", f"{split}.csv").exit_code == 0
+        keys += pd.read_csv(f"{split}.csv")["image_path"].tolist()
+    assert len(keys) == len(set(keys)) == 24
+    assert run_here("evaluate", "runs/shapes", "-o", "own.csv").exit_code == 0
+    assert Path("own.csv").read_bytes() == Path("val.csv").read_bytes()
+
+
+def test_predicting_answers_for_files_folders_and_packs(home: Path) -> None:
+    trained(home)
+    done = run_here("predict", "runs/shapes", "shapes/circle", "-o", "labels.csv")
+    assert (done.exit_code, done.out) == (0, "labels.csv\n"), done.err
+    rows = pd.read_csv("labels.csv")
+    assert list(rows) == ["image_path", "label", "score", "circle", "square", "triangle"] and len(rows) == 8
+    np.testing.assert_allclose(rows[["circle", "square", "triangle"]].sum(axis=1), 1, rtol=1e-5)
+    checkpoint = "runs/shapes/checkpoints/best.ckpt"
+    again = ("shapes/circle", "-o", "again.csv", "--batch-size", 3, "--workers", 1, "--device", "cpu")
+    assert run_here("predict", checkpoint, *again).exit_code == 0
+    assert Path("again.csv").read_bytes() == Path("labels.csv").read_bytes()
+    shown = run_here("predict", "runs/shapes", *rows["image_path"][:2])
+    assert [line.split()[0] for line in shown.out.splitlines()] == ["image_path", *rows["image_path"][:2]]
+    assert run_here("predict", "runs/shapes", "shapes.pack", "-o", "all.jsonl").exit_code == 0
+    assert len(Path("all.jsonl").read_text().splitlines()) == 24
+
+
+def test_files_that_cannot_be_read_are_an_error_or_a_row_that_says_so(home: Path) -> None:
+    trained(home)
+    Path("shapes/circle/broken.jpg").write_bytes(b"no picture")
+    refused = run_here("predict", "runs/shapes", "shapes/circle", "-o", "labels.csv")
+    assert refused.exit_code == 3 and "broken.jpg" in refused.err and not Path("labels.csv").exists()
+    assert (
+        run_here("predict", "runs/shapes", "shapes/circle", "-o", "labels.csv", "--on-bad-sample", "skip").exit_code
+        == 0
+    )
+    rows = pd.read_csv("labels.csv").set_index("image_path")
+    assert len(rows) == 9 and rows["problem"].notna().sum() == 1
+    assert rows.loc["shapes/circle/broken.jpg", ["label", "score"]].isna().all()
+
+
+def test_what_does_not_know_its_data_asks_for_it(home: Path) -> None:
+    trained(home)
+    checkpoint = run_here("evaluate", "runs/shapes/checkpoints/last.ckpt")
+    assert checkpoint.exit_code == 2 and "name the data" in checkpoint.err
+    assert run_here("evaluate", "runs/shapes", "--split", "tests").exit_code == 2
+    folder = run_here("evaluate", "runs")
+    assert folder.exit_code == 3 and "Name one of the Runs in it, such as runs/shapes" in folder.err
+    assert run_here("predict", "runs/shapes", "shapes", "--workers", "many").exit_code == 2

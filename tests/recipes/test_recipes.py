@@ -77,6 +77,24 @@ def test_every_option_is_explained_in_the_docstring_of_its_dataclass(options: ty
     assert names == set(explanations(options))
 
 
+def test_an_explanation_may_go_on_in_a_deeper_line_and_be_for_several_options() -> None:
+    class Options:
+        """How it goes.
+
+        first, second   how much,
+                        or how little
+        third           when
+
+        Nothing more  here, and no option.
+        """
+
+    assert explanations(Options) == {
+        "first": "how much, or how little",
+        "second": "how much, or how little",
+        "third": "when",
+    }
+
+
 def test_an_unknown_kind_of_recipe_is_told_what_there_is() -> None:
     with pytest.raises(RecipeError, match="'image' is not a kind of recipe. Did you mean 'images'"):
         recipe_text("image")

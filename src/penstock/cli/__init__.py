@@ -28,6 +28,8 @@ HOMES = {
     "export": ("penstock.cli.export", "Write any data as files of another format."),
     "recipe": ("penstock.cli.recipe", "Write a commented recipe to begin with."),
     "train": ("penstock.cli.train", "Train by a recipe, and leave a Run."),
+    "evaluate": ("penstock.cli.evaluate", "Say how well a Run answers."),
+    "predict": ("penstock.cli.predict", "Answer for new images, as a table."),
     "info": ("penstock.cli.looks", "Say what is in a pack."),
     "show": ("penstock.cli.looks", "Draw one sample with its boxes or labels."),
     "verify": ("penstock.cli.looks", "Check every checksum of a pack."),

@@ -143,13 +143,13 @@ def source_options(kind: type[Any]) -> Callable[[Command], Command]:
     options = {name: SOURCE_OPTIONS[name] for name in defaults}
     if kind is ps.Images:
         options["labels"] = IMAGE_LABELS
-    return _adding(options, defaults)
+    return adding(options, defaults)
 
 
 def column_choices() -> Callable[[Command], Command]:
     """Add the options of columns to a command that takes any format."""
     defaults = {field.name: field.default for field in dataclasses.fields(ColumnOptions)}
-    return _adding(COLUMN_OPTIONS, defaults)
+    return adding(COLUMN_OPTIONS, defaults)
 
 
 def open_data(paths: Sequence[str], options: dict[str, Any]) -> Any:
@@ -164,7 +164,7 @@ def pack_options(kind: type[Any]) -> Callable[[Command], Command]:
     skip = SKIPPED_PACK_OPTIONS.get(kind.__name__, ())
     options = {**PACK_OPTIONS, **({"codec": VIDEO_CODECS} if kind.__name__ in FRAME_SOURCES else {})}
     defaults = {field.name: field.default for field in dataclasses.fields(PackOptions) if field.name not in skip}
-    return _adding({name: options[name] for name in defaults}, defaults)
+    return adding({name: options[name] for name in defaults}, defaults)
 
 
 def export_options() -> Callable[[Command], Command]:
@@ -172,10 +172,11 @@ def export_options() -> Callable[[Command], Command]:
     own = {field.name: field.default for field in dataclasses.fields(ExportOptions) if field.name in EXPORT_OPTIONS}
     sources = {name: SOURCE_OPTIONS[name] for name in EXPORTED_SOURCE_OPTIONS}
     unset = {name: False if kind is bool else None for name, (kind, _) in sources.items()}
-    return _adding({**EXPORT_OPTIONS, **sources}, {**own, **unset})
+    return adding({**EXPORT_OPTIONS, **sources}, {**own, **unset})
 
 
-def _adding(options: dict[str, tuple[Any, str]], defaults: dict[str, Any]) -> Callable[[Command], Command]:
+def adding(options: dict[str, tuple[Any, str]], defaults: dict[str, Any]) -> Callable[[Command], Command]:
+    """Add options to a command, each with its Python default."""
     decorators = [_option(name, kind, text, defaults[name]) for name, (kind, text) in options.items()]
     return lambda command: functools.reduce(lambda inner, decorate: decorate(inner), reversed(decorators), command)
 

@@ -23,8 +23,16 @@ def train(recipe: str, overrides: tuple[str, ...], watch: bool, resume: bool | N
     require_learning("Training")
     chosen = ps.Recipe.read(recipe, [*overrides, *_from_flags(watch, resume, no_progress)])
     run = ps.train(chosen.task, chosen.data.path, **chosen.options())
-    click.echo(_ending(run))
+    _tell_once(run)
     return 0
+
+
+def _tell_once(run: ps.Run) -> None:
+    """With several devices every process comes here, and one of them speaks."""
+    from penstock.training.session import is_first_rank
+
+    if is_first_rank():
+        click.echo(_ending(run))
 
 
 def _from_flags(watch: bool, resume: bool | None, no_progress: bool) -> list[str]:

@@ -48,7 +48,7 @@ class Evaluation:
 
 def evaluate(
     run: Run | Model | str | os.PathLike[str],
-    data: Any,
+    data: Any = None,
     *,
     split: str | None = None,
     batch_size: int | str = "auto",
@@ -58,7 +58,8 @@ def evaluate(
 ) -> Evaluation:
     """Answer every sample of labelled data and compare: a Run, a Model or a checkpoint, on a Source or a path.
 
-    `split` takes one split of the data. Nothing is left out and nothing is random.
+    `split` takes one split of the data. Without data, it is a split of what the Run was trained on, by default the one
+    that it was validated with. Nothing is left out and nothing is random.
     """
     require("torch", "train", "Evaluation")
     import pandas as pd
@@ -66,9 +67,10 @@ def evaluate(
     from penstock.prediction.answering import AnswerOptions, answered, on_cpu, rows_of
     from penstock.prediction.finding import source_for_evaluation
     from penstock.prediction.models import load
+    from penstock.prediction.run_data import run_split
 
     options = AnswerOptions(batch_size, workers, "raise", progress)
-    source = source_for_evaluation(data, split)
+    source = run_split(run, split) if data is None else source_for_evaluation(data, split)
     model = load(run, device=device)
     model.task.check(source, "evaluation")
     scores, rows = model.task.scores(), []

@@ -1,0 +1,36 @@
+"""The options that `evaluate` and `predict` share; defaults are those of the Python functions, looked up."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+import click
+
+from penstock.cli.options import adding
+
+
+def number_or_auto(text: str) -> int | str:
+    """A whole number, or auto."""
+    if text != "auto" and not text.isdecimal():
+        raise click.BadParameter(f"{text!r} is neither a whole number nor auto.")
+    return text if text == "auto" else int(text)
+
+
+ANSWER_OPTIONS: dict[str, tuple[Any, str]] = {
+    "batch_size": (number_or_auto, "Samples that are brought at a time; answers do not depend on it."),
+    "workers": (number_or_auto, "Threads that decode; auto: tuned while running."),
+    "on_bad_sample": (
+        click.Choice(["raise", "skip"]),
+        "skip gives a file that cannot be read a row without an answer, and the reason.",
+    ),
+    "device": (str, "Where the network answers, such as cpu or cuda:1; by default a GPU where there is one."),
+    "progress": (bool, "Show a progress bar."),
+}
+
+
+def answer_options(function: Callable[..., Any]) -> Callable[[Any], Any]:
+    """Add the options of a Python function to its command."""
+    defaults = {name: parameter.default for name, parameter in inspect.signature(function).parameters.items()}
+    return adding({name: ANSWER_OPTIONS[name] for name in ANSWER_OPTIONS if name in defaults}, defaults)

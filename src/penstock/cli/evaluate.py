@@ -1,0 +1,31 @@
+"""`penstock evaluate`: how well a Run answers."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import click
+
+from penstock.cli.answering import answer_options
+from penstock.errors import require_learning
+from penstock.prediction import evaluating
+from penstock.runs.layout import plain
+
+
+@click.command()
+@click.argument("run")
+@click.argument("data", required=False)
+@click.option("--split", default=None, help="The split to look at; by default all of DATA, or the Run's validation.")
+@answer_options(evaluating.evaluate)
+@click.option("-o", "--output", default=None, help="Write the answer to every sample (.csv, .jsonl, .parquet).")
+@click.option("--json", "as_json", is_flag=True, help="Scores and details, for programs.")
+def evaluate(run: str, data: str | None, output: str | None, as_json: bool, **options: Any) -> int:
+    """Score a Run or a checkpoint; DATA is what the Run was trained on, unless you name other data."""
+    require_learning("Evaluation")
+    found = evaluating.evaluate(run, data, **options)
+    if output is not None:
+        found.save(output)
+    facts = {"samples": len(found.table), "scores": found.scores, "details": found.details}
+    click.echo(json.dumps(plain(facts), ensure_ascii=False) if as_json else str(found))
+    return 0

@@ -1,0 +1,40 @@
+"""The data that a Run was trained on, split in the same way again."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from penstock.errors import RecipeError
+from penstock.runs.run import Run
+from penstock.samples import Source
+from penstock.training.data_splits import training_data
+from penstock.training.options import DataOptions
+
+
+def run_split(run: Any, split: str | None = None) -> Source:
+    """One split of the data that a Run was trained on; by default the one that it was validated with."""
+    options = _data_options(_run(run))
+    name = split or options.val
+    if name is None:
+        raise RecipeError(f"{run} was trained without validation. Name a split, or other data.")
+    return training_data(options.path, replace(options, train=name, val=None)).train
+
+
+def _run(run: Any) -> Run:
+    """The Run that knows its data: a model or a checkpoint file does not."""
+    if isinstance(run, Run):
+        return run
+    if not isinstance(run, (str, Path)) or Path(run).is_file():
+        raise RecipeError("a checkpoint or a model does not know the data of its training: name the data.")
+    return Run(run)
+
+
+def _data_options(run: Run) -> DataOptions:
+    """Where the data came from; a list of paths is a tuple again."""
+    settings = dict(run.settings.get("data") or {})
+    path = settings.get("path")
+    if not path:
+        raise RecipeError(f"{run.folder} was not trained on files: name the data.")
+    return DataOptions(**{**settings, "path": tuple(path) if isinstance(path, list) else path})
