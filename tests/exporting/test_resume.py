@@ -135,6 +135,22 @@ def test_a_changed_source_is_refused(tmp_path: Path) -> None:
     assert ps.open(made.path)[3]["label"] == 2
 
 
+def test_a_pack_that_was_replaced_meanwhile_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from penstock.exporting.formats.tfrecord import TFRecord
+
+    def fail(*_: Any) -> None:
+        raise OSError("the disk went away")
+
+    options: dict[str, Any] = {"to": "tfrecord", "shard_samples": 5}
+    pack = ps.pack(Pictures(20), tmp_path / "one.pack")
+    with monkeypatch.context() as patch, pytest.raises(OSError, match="the disk went away"):
+        patch.setattr(TFRecord, "finish", fail)
+        ps.export(pack, tmp_path / "out", **options)
+    ps.pack(Pictures(20, codec="jpeg"), tmp_path / "one.pack", overwrite=True)
+    with pytest.raises(ps.PackError, match="content of the source was"):
+        ps.export(ps.open(tmp_path / "one.pack"), tmp_path / "out", resume=True, **options)
+
+
 def test_a_damaged_piece_is_made_again(tmp_path: Path) -> None:
     options = interrupted(tmp_path)
     shard = tmp_path / "out.partial" / "export" / "samples-00001.tfrecord"

@@ -31,11 +31,7 @@ def encode_example(features: Mapping[str, Any]) -> bytes:
     A value is bytes, text, whole numbers or floats: one, a list, or an array, which is written row by row. Text is
     written in UTF-8, floats as float32. None and an empty list have no kind.
     """
-    return b"".join(example_pieces(features))
-
-
-def example_pieces(features: Mapping[str, Any]) -> list[Any]:
-    """The same bytes in pieces: what is large, such as an image, stays where it is and is not copied."""
+    # Kept apart until the end, so that what is large, such as an image, is copied once.
     pieces: list[Any] = [b""]
     for name in sorted(features):
         value = features[name]
@@ -43,7 +39,7 @@ def example_pieces(features: Mapping[str, Any]) -> list[Any]:
         known = type(value) is int or (type(value) is str and len(value) < _SMALL)
         pieces += _known_entry(name, value) if known else _entry(name, value)
     pieces[0] = _COUNTED_1 + _varint(sum(map(len, pieces)))
-    return pieces
+    return b"".join(pieces)
 
 
 def _entry(name: str, value: Any) -> tuple[Any, ...]:

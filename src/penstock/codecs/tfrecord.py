@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import functools
 import struct
-from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -48,20 +47,6 @@ def frame(payload: Any) -> bytes:
     length = struct.pack("<Q", len(payload))
     pieces = (length, _packed_crc(length), bytes(payload), _packed_crc(payload))
     return b"".join(pieces)
-
-
-def frame_pieces(pieces: Sequence[Any]) -> memoryview:
-    """A payload that comes in pieces as a record; they are copied once."""
-    length = sum(map(len, pieces))
-    record = np.empty(HEAD_BYTES + length + TAIL_BYTES, np.uint8).data
-    struct.pack_into("<Q", record, 0, length)
-    struct.pack_into("<I", record, 8, masked_crc32c(record[:8]))
-    position = HEAD_BYTES
-    for piece in pieces:
-        record[position : position + len(piece)] = piece
-        position += len(piece)
-    struct.pack_into("<I", record, position, masked_crc32c(record[HEAD_BYTES:position]))
-    return record
 
 
 def _packed_crc(data: Any) -> bytes:

@@ -149,7 +149,7 @@ class _Exporter:
             "fields": [repr(field) for field in schema.fields],
             "classes": list(schema.classes),
             "splits": [run.split for run in self.runs],
-            "fingerprint": self.fingerprint,
+            "content of the source": self.fingerprint,
         }
         for run in self.runs:
             if run.parts is None:

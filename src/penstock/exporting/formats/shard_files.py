@@ -8,7 +8,7 @@ from pathlib import Path
 from penstock.exporting.options import DEFAULT_SHARD_MB, ExportOptions
 from penstock.exporting.pieces import Limits, Piece
 
-# Few calls to the system, little to hold; at most so many pieces may be given at once.
+# Few calls to the system, little to hold; and no more pieces than may be given at once.
 HELD_BYTES = 1 << 20
 HELD_PIECES = 512
 

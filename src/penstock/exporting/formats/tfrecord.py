@@ -19,9 +19,9 @@ from typing import Any
 
 import numpy as np
 
-from penstock.codecs.examples import example_pieces
+from penstock.codecs.examples import encode_example
 from penstock.codecs.headers import sniff
-from penstock.codecs.tfrecord import frame_pieces
+from penstock.codecs.tfrecord import frame
 from penstock.exporting.formats.shard_files import ShardFile, shard_limits, shard_name
 from penstock.exporting.pieces import Brief, Finished, Piece, PieceWriter
 from penstock.exporting.rendering import Rendering
@@ -42,8 +42,8 @@ class ExampleEncoder:
 
     roles: Roles
 
-    def __call__(self, row: Row) -> memoryview:
-        return frame_pieces(example_pieces(self.features(row)))
+    def __call__(self, row: Row) -> bytes:
+        return frame(encode_example(self.features(row)))
 
     def features(self, row: Row) -> dict[str, Any]:
         values = row.values
