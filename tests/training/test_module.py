@@ -162,3 +162,13 @@ def test_a_last_batch_of_one_sample_is_learned_from_with_the_statistics_there_ar
     quiet_trainer(1, limit_val_batches=0).fit(module)
     assert int(module.network.body[1].num_batches_tracked) == 2 and module.global_step == 3
     assert all(layer.training for layer in module.network.modules())
+
+
+def test_a_plateau_is_part_of_the_checkpoint() -> None:
+    module = ps.module_for(Tiny(), Shades(50), schedule="plateau", **OPTIONS)
+    module._plateau.factor, module._plateau.best = 0.1, 0.75
+    checkpoint: dict[str, Any] = {}
+    module.on_save_checkpoint(checkpoint)
+    other = ps.module_for(Tiny(), Shades(50), schedule="plateau", **OPTIONS)
+    other.on_load_checkpoint(checkpoint)
+    assert other._plateau == module._plateau

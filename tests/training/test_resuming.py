@@ -108,3 +108,11 @@ def test_metrics_of_steps_that_are_done_again_are_not_twice_there(tmp_path: Path
     interrupted(tmp_path / "run", InterruptAt(1, 1, times=2), trainer={"log_every_n_steps": 1})
     run = trained(tmp_path / "run", trainer={"log_every_n_steps": 1})
     assert [line["step"] for line in run.metrics()] == [line["step"] for line in whole.metrics()]
+
+
+def test_a_checkpoint_that_was_cut_short_is_named(tmp_path: Path) -> None:
+    interrupted(tmp_path / "run", InterruptAt(0, 1))
+    last = tmp_path / "run" / "checkpoints" / "last.ckpt"
+    last.write_bytes(last.read_bytes()[:-2000])
+    with pytest.raises(ps.DataError, match="last.ckpt: cannot be read"):
+        trained(tmp_path / "run")

@@ -78,8 +78,9 @@ def test_a_pair_is_taken_as_it_is(tmp_path: Path) -> None:
 def test_a_subset_without_other_splits_trains_without_validation(tmp_path: Path) -> None:
     pack = ps.pack(Shades(60), tmp_path / "shades.pack", progress=False)
     run = trained(tmp_path / "run", data=pack.split("train"))
-    assert run.scores() == {} and run.goal == {"name": "val_loss", "larger_is_better": False}
-    assert run.checkpoint("best").name == "last.ckpt"
+    assert run.scores() == {} and run.goal == {"name": "train_loss", "larger_is_better": False}
+    assert run.checkpoint("best").name == "best.ckpt"
+    assert len(trained(tmp_path / "early", data=pack.split("train"), early_stopping=1).metrics()) > 0
 
 
 def test_a_split_that_is_not_there_is_named(tmp_path: Path) -> None:

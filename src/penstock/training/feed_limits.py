@@ -88,7 +88,7 @@ class TimeEstimate(Callback):
         self._seen += 1
         if self._began is None:  # the first step also warms up
             self._began = self._clock()
-        elif self._seen == self.STEPS + 1 and trainer.is_global_zero:
+        elif self._seen == self.STEPS + 1 and trainer.is_global_zero and trainer.max_epochs > 0:
             step_seconds = (self._clock() - self._began) / self.STEPS
             batches = trainer.num_training_batches
             left = batches * (trainer.max_epochs - trainer.current_epoch) - batch_number - 1

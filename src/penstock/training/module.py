@@ -215,6 +215,7 @@ class Module(lightning.LightningModule):
         checkpoint["penstock"] = {
             "version": CHECKPOINT_VERSION,
             "task": {"kind": self.task.kind, "settings": plain(self.task.settings())},
+            "thresholds": plain(getattr(self.task, "thresholds", {})),
             "train": {
                 "options": plain(vars(self.options)),
                 "plateau": self._plateau.state(),

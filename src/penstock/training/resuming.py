@@ -6,12 +6,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import torch
-
 from penstock.errors import RecipeError
 from penstock.runs import layout
 from penstock.runs.layout import plain
 from penstock.runs.run import Run
+from penstock.tasks.weight_files import read_torch
 from penstock.training.settings import differences
 
 FINISHED = "finished"
@@ -47,6 +46,12 @@ def beginning(folder: Path, settings: Mapping[str, Any], resume: str) -> Beginni
     return Beginning(False, last_checkpoint(folder), chosen)
 
 
+def beginning_of_others(folder: Path) -> Beginning:
+    """Where ranks that do not write begin: as the first one, which has checked the folder, or is doing so."""
+    chosen = Run(folder).chosen.get("train") if (folder / layout.SETTINGS).exists() else None
+    return Beginning(False, last_checkpoint(folder), chosen or {})
+
+
 def last_checkpoint(folder: Path) -> Path | None:
     """What a training can go on from."""
     path = folder / layout.CHECKPOINTS / LAST
@@ -55,11 +60,10 @@ def last_checkpoint(folder: Path) -> Path | None:
 
 def step_of(checkpoint: Path) -> int:
     """How many steps of the weights a checkpoint has seen."""
-    return int(torch.load(checkpoint, map_location="cpu", weights_only=True, mmap=True)["global_step"])
+    return int(read_torch(checkpoint)["global_step"])
 
 
 def is_between_epochs(checkpoint: Path) -> bool:
     """Whether it was written at the end of an epoch, so that it can be gone on from with batches of another size."""
-    loops = torch.load(checkpoint, map_location="cpu", weights_only=True, mmap=True)["loops"]["fit_loop"]
-    current = loops["epoch_progress"]["current"]
+    current = read_torch(checkpoint)["loops"]["fit_loop"]["epoch_progress"]["current"]
     return bool(current["ready"] == current["processed"])

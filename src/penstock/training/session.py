@@ -20,7 +20,7 @@ from penstock.errors import TrainingError
 from penstock.runs.layout import plain
 from penstock.runs.run import Run
 from penstock.runs.writing import RunWriter
-from penstock.tasks.task import Task
+from penstock.tasks.task import Goal, Task
 from penstock.training import telling
 from penstock.training.checkpoints import clear_partial
 from penstock.training.data_splits import TrainingData
@@ -51,6 +51,8 @@ from penstock.training.trainers import (
     trainer_for,
 )
 
+WITHOUT_VALIDATION = Goal("train_loss", larger_is_better=False)
+
 
 @dataclass(frozen=True)
 class Extras:
@@ -68,7 +70,7 @@ class Session:
     def __init__(self, task: Task, data: TrainingData, settings: Settings, extras: Extras, start: Beginning) -> None:
         self.task, self.data, self.settings, self.extras = task, data, settings, extras
         self.folder = Path(settings.run.folder)
-        self.goal = goal_of(settings.train, task.goal if data.val is not None else None)
+        self.goal = goal_of(settings.train, task.goal if data.val is not None else WITHOUT_VALIDATION)
         self._checkpoint = start.checkpoint
         device = device_type(settings.train)
         self.batch_size = chosen_batch_size(settings.train, len(data.train), device)

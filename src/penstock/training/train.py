@@ -78,7 +78,7 @@ def _trained(
 ) -> Run:
     from penstock.runs.run import Run
     from penstock.training.data_splits import training_data
-    from penstock.training.resuming import Beginning, beginning, last_checkpoint
+    from penstock.training.resuming import Beginning, beginning, beginning_of_others
     from penstock.training.session import Extras, Session, is_first_rank
     from penstock.training.trainers import as_list, fitted_task
 
@@ -89,8 +89,8 @@ def _trained(
         start = Beginning()
     elif is_first_rank():
         start = beginning(folder, settings.sections(task), settings.run.resume)
-    else:  # rank 0 checks and writes; the others begin where it does
-        start = Beginning(False, last_checkpoint(folder))
+    else:
+        start = beginning_of_others(folder)
     extras = Extras(logger, as_list(callbacks), trainer or {}, transform)
     if start.is_finished:
         print(f"penstock: {folder} is finished: nothing is left to train.")
