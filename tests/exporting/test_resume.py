@@ -161,6 +161,37 @@ def test_a_damaged_piece_is_made_again(tmp_path: Path) -> None:
     assert len(ps.open(made.path)) == 100
 
 
+class Namesakes(Failing):
+    """Every sample has the same key."""
+
+    def annotations(self, index: int) -> dict[str, Any]:
+        return {**super().annotations(index), "key": "same.png"}
+
+
+@pytest.mark.parametrize("to", ["numpy", "directory", "webdataset"])
+def test_what_was_begun_after_the_last_finished_piece_is_made_anew(tmp_path: Path, to: str) -> None:
+    options: dict[str, Any] = {"to": to, **({"shard_samples": 500} if to == "webdataset" else {})}
+    with pytest.raises(ps.HopError, match="the disk went away"):
+        ps.export(Namesakes(1300, tmp_path), tmp_path / "out", **options)
+    (tmp_path / "mended").touch()
+    source = Namesakes(1300, tmp_path)
+    ps.export(source, tmp_path / "out", resume=True, **options)
+    assert min(source.reads) >= 1000
+    ps.export(Namesakes(1300, tmp_path), tmp_path / "whole", **options)
+    assert folder_bytes(tmp_path / "out") == folder_bytes(tmp_path / "whole")
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="only Linux has a disk that is always full")
+def test_a_failure_of_the_disk_under_hdf5_is_remembered() -> None:
+    from penstock.exporting.formats.steady_file import SteadyFile
+
+    file = SteadyFile(Path("/dev/full"))
+    assert file.write(memoryview(b"frames")) == 6
+    with pytest.raises(OSError, match="No space left"):
+        file.raise_failure()
+    file.close()
+
+
 def test_videos_go_on_in_the_middle(tmp_path: Path) -> None:
     class Torn(Reels):
         """The third part breaks off."""
