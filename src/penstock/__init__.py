@@ -53,6 +53,7 @@ _HOMES = {
     "evaluate": "penstock.prediction.evaluating",
     "load": "penstock.prediction.models",
     "predict": "penstock.prediction.predicting",
+    "report": "penstock.reporting.run_reports",
     "DataError": "penstock.errors",
     "HopError": "penstock.errors",
     "MissingExtra": "penstock.errors",
@@ -99,6 +100,7 @@ if TYPE_CHECKING:
     from penstock.prediction.models import load as load
     from penstock.prediction.predicting import predict as predict
     from penstock.recipes.recipe import Recipe as Recipe
+    from penstock.reporting.run_reports import report as report
     from penstock.runs.run import Run as Run
     from penstock.samples import Concat as Concat
     from penstock.samples import Field as Field

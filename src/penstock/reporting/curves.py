@@ -1,0 +1,159 @@
+"""From the lines of metrics to the charts of a training."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from penstock.reporting.charts import Chart, Series, line_chart
+from penstock.reporting.markup import Markup, tag
+from penstock.reporting.stories import Story, is_score
+from penstock.reporting.wording import listed, number, words
+from penstock.runs.layout import TRAINING_PREFIX, VALIDATION_LOSS
+from penstock.runs.run import Line
+
+TRAINING_LOSS = f"{TRAINING_PREFIX}loss"
+STEP_LOSS = f"{TRAINING_PREFIX}step_loss"
+RATES = (f"{TRAINING_PREFIX}learning_rate", "learning_rate")
+LOSSES = (TRAINING_LOSS, VALIDATION_LOSS, STEP_LOSS)
+NO_CURVES = ("epoch", "step")
+MOST_LINES = 6  # in one chart of scores; with more nothing can be told apart
+MOST_CHARTS = 12
+SHARE = (0.0, 1.0)
+
+
+class Curves:
+    """The values of a Run by name, at positions counted in epochs, or in steps where no epoch was finished."""
+
+    def __init__(self, story: Story) -> None:
+        self.story = story
+        lines, marks = story.metrics, {TRAINING_LOSS, VALIDATION_LOSS, story.goal}
+        is_end = [bool(marks & line.keys()) for line in lines]
+        self.unit = "epoch" if any(is_end) else "step"
+        self._positions = epoch_positions(lines, is_end) if any(is_end) else [_step(line) for line in lines]
+        self.names = list(dict.fromkeys(name for line in lines for name in line if name not in NO_CURVES))
+
+    def points(self, name: str) -> tuple[tuple[float, float], ...]:
+        """Positions and values of one name; later lines at the same position replace earlier ones."""
+        pairs = zip(self._positions, self.story.metrics, strict=True)
+        found = {position: number(line[name]) for position, line in pairs if name in line}
+        return tuple(sorted(found.items()))
+
+    def series(self, name: str, slot: int, *, is_faint: bool = False, called: str = "") -> Series:
+        return Series(called or words(name), self.points(name), slot, is_faint)
+
+    @property
+    def scores(self) -> list[str]:
+        """The names of all scores, the goal first."""
+        found = [name for name in self.names if is_score(name) and name not in LOSSES and name not in RATES]
+        return sorted(found, key=lambda name: name != self.story.goal)
+
+    @property
+    def others(self) -> list[str]:
+        """Other numbers of training, such as parts of the loss."""
+        known = {*self.scores, *LOSSES, *RATES}
+        return [name for name in self.names if name not in known]
+
+    def is_share(self, name: str) -> bool:
+        values = [value for _, value in self.points(name) if value == value]
+        return all(SHARE[0] <= value <= SHARE[1] for value in values)
+
+
+def epoch_positions(lines: Sequence[Line], is_end: Sequence[bool]) -> list[float]:
+    """Where each line stands, in epochs: the end of the first is 1. An unfinished one is as long as the one before."""
+    last: dict[int, float] = {}
+    done: set[int] = set()
+    for line, ends in zip(lines, is_end, strict=True):
+        epoch = _epoch(line)
+        last[epoch] = max(last.get(epoch, 0.0), _step(line))
+        done |= {epoch} if ends else set()
+    return [_position(line, last, done) for line in lines]
+
+
+def _position(line: Line, last: dict[int, float], done: set[int]) -> float:
+    epoch, step = _epoch(line), _step(line)
+    first = last.get(epoch - 1, 0.0)
+    length = last[epoch] - first
+    if epoch not in done:
+        length = max(length, first - last.get(epoch - 2, 0.0))
+    return epoch - 1 + (min(1.0, max(0.0, (step - first) / length)) if length > 0 else 1.0)
+
+
+def _epoch(line: Line) -> int:
+    epoch = number(line.get("epoch"))
+    return int(epoch) if epoch == epoch else 1
+
+
+def _step(line: Line) -> float:
+    step = number(line.get("step"))
+    return step if step == step else 0.0
+
+
+def run_charts(story: Story) -> list[Markup]:
+    """Loss, scores, other numbers and learning rate of one Run."""
+    curves = Curves(story)
+    charts = [_loss_chart(curves), *_score_charts(curves)]
+    charts += [_single(curves, name) for name in curves.others[:MOST_CHARTS]]
+    charts += [_single(curves, name, "learning rate") for name in RATES if name in curves.names][:1]
+    return [chart for chart in charts if chart is not None]
+
+
+def _loss_chart(curves: Curves) -> Markup | None:
+    lines = [curves.series(name, slot) for slot, name in enumerate((TRAINING_LOSS, VALIDATION_LOSS))]
+    lines.append(curves.series(STEP_LOSS, 0, is_faint=True, called="train loss of steps"))
+    return line_chart(Chart("Loss", curves.unit, may_be_log=True, mark=_best_mark(curves)), lines)
+
+
+def _best_mark(curves: Curves) -> tuple[float, str] | None:
+    story = curves.story
+    if not story.best or story.goal is None:
+        return None
+    positions = [at for at, value in curves.points(story.goal) if value == number(story.best.get(story.goal))]
+    return (positions[0], f"best {words(story.goal)}") if positions else None
+
+
+def _score_charts(curves: Curves) -> list[Markup | None]:
+    """Scores between 0 and 1 together; others have axes of their own."""
+    shares = [name for name in curves.scores if curves.is_share(name)]
+    lines = [curves.series(name, slot) for slot, name in enumerate(shares[:MOST_LINES])]
+    hidden = shares[MOST_LINES:]
+    remark = f"Not drawn: {listed([words(name) for name in hidden], 3)}; see the scores below." if hidden else ""
+    together = line_chart(Chart("Scores", curves.unit, limits=SHARE, mark=_best_mark(curves), remark=remark), lines)
+    alone = [name for name in curves.scores if name not in shares]
+    return [together, *(_single(curves, name) for name in alone[:MOST_CHARTS])]
+
+
+def _single(curves: Curves, name: str, title: str = "") -> Markup | None:
+    heading = title or words(name)
+    is_loss = name.endswith("loss")
+    chart = Chart(heading[:1].upper() + heading[1:], curves.unit, may_be_log=is_loss)
+    return line_chart(chart, [curves.series(name, 2, called=heading)])
+
+
+def compared_charts(stories: Sequence[Story]) -> list[Markup]:
+    """A chart for each name that a Run has, with a line for each Run."""
+    all_curves = [Curves(story) for story in stories]
+    unit = "epoch" if any(curves.unit == "epoch" for curves in all_curves) else "step"
+    found = [_compared(all_curves, name, unit) for name in _compared_names(all_curves)]
+    return [chart for chart in found if chart is not None]
+
+
+def _compared_names(all_curves: Iterable[Curves]) -> list[str]:
+    curves_list = list(all_curves)
+    scores = dict.fromkeys(name for curves in curves_list for name in curves.scores)
+    return [VALIDATION_LOSS, TRAINING_LOSS, *scores][:MOST_CHARTS]
+
+
+def _compared(all_curves: Sequence[Curves], name: str, unit: str) -> Markup | None:
+    # A Run that has not finished an epoch has no place beside those that are counted in epochs.
+    numbered = [(slot, curves) for slot, curves in enumerate(all_curves) if curves.unit == unit]
+    lines = [curves.series(name, slot, called=curves.story.name) for slot, curves in numbered]
+    is_share = name not in LOSSES and all(curves.is_share(name) for curves in all_curves)
+    heading = words(name)
+    chart = Chart(
+        heading[:1].upper() + heading[1:], unit, may_be_log=name in LOSSES, limits=SHARE if is_share else None
+    )
+    return line_chart(chart, lines)
+
+
+def chart_grid(charts: Sequence[Markup]) -> Markup | None:
+    return tag("div", *charts, class_="grid") if charts else None

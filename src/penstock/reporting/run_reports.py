@@ -1,0 +1,103 @@
+"""`ps.report`: one page on a Run, or on several beside each other, that needs nothing but itself."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import TypeVar
+
+from penstock.errors import RecipeError
+from penstock.reporting.markup import Markup
+from penstock.reporting.page import Part, page
+from penstock.reporting.sections import comparison
+from penstock.reporting.sections.bad_samples import bad_samples
+from penstock.reporting.sections.classes import classes, confusion
+from penstock.reporting.sections.curves import curves
+from penstock.reporting.sections.environment import environment
+from penstock.reporting.sections.feed import feed
+from penstock.reporting.sections.scores import scores
+from penstock.reporting.sections.settings import settings
+from penstock.reporting.sections.summary import badge, summary
+from penstock.reporting.sections.wrong_samples import wrong_samples
+from penstock.reporting.stories import Story, named_stories
+from penstock.runs.run import Run, as_run
+from penstock.storage.whole_files import write_whole
+
+PAGE_NAME = "report.html"
+SUFFIXES = (".html", ".htm")
+
+# In the order of the page. A task of another kind adds functions that look at `story.details["kind"]`.
+SECTIONS: tuple[tuple[str, Callable[[Story], Markup | None]], ...] = (
+    ("Summary", summary),
+    ("Curves", curves),
+    ("Scores", scores),
+    ("Confusion matrix", confusion),
+    ("Classes", classes),
+    ("Most wrong samples", wrong_samples),
+    ("Feed", feed),
+    ("Bad samples", bad_samples),
+    ("Settings", settings),
+    ("Environment", environment),
+)
+COMPARISONS: tuple[tuple[str, Callable[[Sequence[Story]], Markup | None]], ...] = (
+    ("Runs", comparison.overview),
+    ("Scores", comparison.compared_scores),
+    ("Curves", comparison.compared_curves),
+    ("Settings that differ", comparison.compared_settings),
+    ("Classes", comparison.compared_classes),
+    ("Feeds", comparison.compared_feeds),
+)
+
+Told = TypeVar("Told")
+OneRun = Run | str | os.PathLike[str]
+
+
+def report(runs: OneRun | Iterable[OneRun], output: str | os.PathLike[str] | None = None) -> Path:
+    """Write a page on a Run, or on several beside each other, and give its path.
+
+    `output` is the page; by default report.html in the first Run. Its folder is made if it is not there. The page
+    needs no network and no other file.
+    """
+    chosen = _runs(runs)
+    target = _target(chosen[0].folder / PAGE_NAME if output is None else Path(output))
+    text = report_page(chosen)
+    target.parent.mkdir(parents=True, exist_ok=True)
+    write_whole(target, text)
+    return target
+
+
+def report_page(runs: Sequence[Run]) -> str:
+    """The page as text; the same Runs give the same page."""
+    stories = named_stories(runs)
+    if len(stories) == 1:
+        story = stories[0]
+        return page(story.name, _kind(stories), _parts(SECTIONS, story), badge(story))
+    return page(" · ".join(story.name for story in stories), _kind(stories), _parts(COMPARISONS, stories))
+
+
+def _parts(sections: Sequence[tuple[str, Callable[[Told], Markup | None]]], told: Told) -> list[Part]:
+    made = [(title, make(told)) for title, make in sections]
+    return [Part(title, content) for title, content in made if content]
+
+
+def _kind(stories: Sequence[Story]) -> str:
+    kinds = dict.fromkeys(str(story.settings.get("task", {}).get("kind", "training")) for story in stories)
+    count = "" if len(stories) == 1 else f", {len(stories)} runs"
+    return ", ".join(kinds) + count
+
+
+def _runs(runs: OneRun | Iterable[OneRun]) -> list[Run]:
+    named = [runs] if isinstance(runs, (Run, str, os.PathLike)) else list(runs)
+    if not named:
+        raise RecipeError("report needs a Run: the folder that a training left, such as runs/pets.")
+    return [as_run(one if isinstance(one, Run) else Path(one)) for one in named]
+
+
+def _target(path: Path) -> Path:
+    """Checked before anything is read: a page must not take the place of another file."""
+    if path.is_dir():
+        raise RecipeError(f"output={str(path)!r} is a folder. Name the page, such as {(path / PAGE_NAME).as_posix()}.")
+    if path.suffix.lower() not in SUFFIXES:
+        raise RecipeError(f"output={str(path)!r} must end in .html. Name it {path.with_suffix('.html').name!r}.")
+    return path

@@ -1,0 +1,144 @@
+"""The top of a page on a Run: its score, how long it took, what on, and how it ended."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from penstock.reporting.feeds import feed_totals
+from penstock.reporting.markup import Child, Markup, shortened, tag
+from penstock.reporting.stories import FINISHED, RUNNING, Story
+from penstock.reporting.wording import (
+    MISSING,
+    duration,
+    listed,
+    moment,
+    number,
+    percent,
+    score_text,
+    shown,
+    value_text,
+    words,
+)
+
+SHOWN_CLASSES = 6
+
+
+def summary(story: Story) -> Markup:
+    """Tiles with what matters most, and the facts below them."""
+    tiles = [_score_tile(story), _time_tile(story), _epochs_tile(story), _feed_tile(story)]
+    rows = [tag("div", tag("dt", name), tag("dd", text)) for name, text in facts(story).items()]
+    return tag(
+        "div",
+        _warning(story),
+        tag("div", [tile for tile in tiles if tile is not None], class_="tiles"),
+        tag("dl", rows, class_="facts"),
+    )
+
+
+def badge(story: Story) -> Markup:
+    """How it ended, in one word and colour."""
+    word = story.outcome.split(":")[0]
+    looks = {FINISHED: "good", RUNNING: "busy", "tried": "busy"}
+    return tag("span", shortened(word, 30), class_=f"badge {looks.get(word, 'bad')}")
+
+
+def _warning(story: Story) -> Markup | None:
+    """What a reader must know before looking at numbers."""
+    sentences = []
+    if story.outcome.startswith("failed"):
+        sentences.append(f"This training {story.outcome}")
+    elif story.outcome == "interrupted":
+        sentences.append("This training was interrupted; the numbers are those until then.")
+    elif story.outcome == RUNNING:
+        sentences.append("This training was running when its Run was read, or it was killed.")
+    elif story.outcome == "tried":
+        sentences.append("This was a trial of one batch: its numbers mean nothing.")
+    if not story.metrics:
+        sentences.append("Nothing was logged yet.")
+    elif not story.validations:
+        sentences.append("There was no validation, so there are no scores.")
+    if not sentences:
+        return None
+    return tag("p", shortened(" ".join(sentences), 600), class_="warning")
+
+
+def _tile(name: str, value: Child, remark: Child = "") -> Markup:
+    return tag(
+        "div", tag("h3", name), tag("p", value, class_="value"), tag("p", remark, class_="remark"), class_="tile"
+    )
+
+
+def _score_tile(story: Story) -> Markup:
+    scores = story.scores
+    name = story.goal if story.goal in scores else next(iter(scores), None)
+    if name is None:
+        return _tile("Score", MISSING, "no validation")
+    epoch = f"best, epoch {shown(story.best.get('epoch'))}"
+    return _tile(words(name).capitalize(), score_text(scores[name]), epoch)
+
+
+def _time_tile(story: Story) -> Markup:
+    seconds = story.environment.get("seconds")
+    return _tile("Time", duration(seconds), f"began {moment(story.environment.get('started'))}")
+
+
+def _epochs_tile(story: Story) -> Markup:
+    done, steps, planned = epochs_done(story), _last(story, "step"), story.settings.get("train", {}).get("epochs")
+    return _tile(
+        "Epochs", f"{shown(done)} of {value_text(planned)}" if planned else shown(done), f"{shown(steps)} steps"
+    )
+
+
+def epochs_done(story: Story) -> float:
+    """Epochs that were begun, as far as the log says."""
+    return _last(story, "epoch")
+
+
+def _last(story: Story, name: str) -> float:
+    values = [value for line in story.metrics if math.isfinite(value := number(line.get(name)))]
+    return max(values, default=0.0)
+
+
+def _feed_tile(story: Story) -> Markup | None:
+    totals = feed_totals(story.feed)
+    if totals is None:
+        return _tile("Feed", MISSING, "nothing was logged")
+    rate = (
+        f"{totals.samples_per_second:,.0f}" if totals.samples_per_second >= 10 else shown(totals.samples_per_second, 2)
+    )
+    remark = f"{totals.limit}: {percent(totals.waiting_share)} waiting for data"
+    return _tile("Feed", [rate, tag("small", " samples/s")], remark)
+
+
+def facts(story: Story) -> dict[str, Markup]:
+    """What was trained, on what, where."""
+    data, task, model = (story.settings.get(name, {}) for name in ("data", "task", "model"))
+    classes = story.classes
+    found: dict[str, Any] = {
+        "Task": task.get("kind", MISSING),
+        "Classes": f"{len(classes):,}: {listed(classes, SHOWN_CLASSES)}" if classes else MISSING,
+        "Network": _network(model),
+        "Data": value_text(data["path"]) if data.get("path") else "given in Python",
+        "Hardware": hardware(story),
+        "Ended": moment(story.environment.get("ended")),
+        "Folder": story.run.folder.as_posix(),
+    }
+    return {name: shortened(text) for name, text in found.items()}
+
+
+def _network(model: dict[str, Any]) -> str:
+    if not model:
+        return MISSING
+    weights = model.get("weights")
+    return f"{value_text(model.get('backbone'))}, {'from random weights' if weights is None else f'from {weights}'}"
+
+
+def hardware(story: Story) -> str:
+    """Devices and cores."""
+    devices, cores = story.environment.get("devices"), story.environment.get("cores")
+    names = [str(one) for one in devices] if isinstance(devices, list) else []
+    told = [listed(list(dict.fromkeys(names)), 3)] if names else []
+    told[:1] = [f"{len(names)} × {told[0]}"] if len(names) > 1 else told[:1]
+    told += [f"{shown(cores)} cores"] if cores else []
+    return ", ".join(told) or MISSING
