@@ -1,4 +1,4 @@
-"""`penstock recipe`, `train`, `evaluate` and `predict`, as a user runs them."""
+"""`penstock recipe`, `train`, `evaluate`, `predict` and `report`, as a user runs them."""
 
 from __future__ import annotations
 
@@ -152,3 +152,15 @@ def test_what_does_not_know_its_data_asks_for_it(home: Path) -> None:
     folder = run_here("evaluate", "runs")
     assert folder.exit_code == 3 and "Name one of the Runs in it, such as runs/shapes" in folder.err
     assert run_here("predict", "runs/shapes", "shapes", "--workers", "many").exit_code == 2
+
+
+def test_a_report_is_one_page_on_one_run_or_on_several(home: Path) -> None:
+    trained(home)
+    assert run_here("train", "shapes.yaml", "run.folder=runs/flat", "task.flip=0").exit_code == 0
+    own = run_here("report", "runs/shapes")
+    assert (own.exit_code, own.out, own.err) == (0, "runs/shapes/report.html\n", "")
+    both = run_here("report", "runs/shapes", "runs/flat", "-o", "both.html")
+    assert (both.exit_code, both.out) == (0, "both.html\n"), both.err
+    page = Path("both.html").read_text(encoding="utf-8")
+    assert "flip" in page and "flat" in page
+    assert run_here("report", "shapes").exit_code == 3

@@ -30,10 +30,11 @@ HOMES = {
     "train": ("penstock.cli.train", "Train by a recipe, and leave a Run."),
     "evaluate": ("penstock.cli.evaluate", "Say how well a Run answers."),
     "predict": ("penstock.cli.predict", "Answer for new images, as a table."),
+    "report": ("penstock.cli.report", "Write a page on one Run, or on several beside each other."),
     "info": ("penstock.cli.looks", "Say what is in a pack."),
     "show": ("penstock.cli.looks", "Draw one sample with its boxes or labels."),
     "verify": ("penstock.cli.looks", "Check every checksum of a pack."),
-    "demo": ("penstock.cli.demo", "Pack, verify and draw data that it makes itself."),
+    "demo": ("penstock.cli.demo", "Pack, verify, draw and learn from data that it makes itself."),
 }
 
 

@@ -1,4 +1,4 @@
-"""`penstock demo`: makes a small dataset of each kind, packs it, verifies it and shows it."""
+"""`penstock demo`: makes a small dataset of each kind, packs it, verifies it, shows it, and learns from one."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import click
 import penstock as ps
 from penstock.cli import demo_data
 from penstock.codecs.images import encode_image
+from penstock.errors import require_learning
 from penstock.reporting.drawing import draw_sample
 from penstock.reporting.packs import pack_facts, pack_text
 
@@ -18,7 +19,7 @@ MARK = "made-by-penstock-demo.txt"
 @click.command()
 @click.option("--folder", default="demo-output", show_default=True, help="Where the data, packs and pictures go.")
 def demo(folder: str) -> int:
-    """Pack a synthetic dataset of each kind, verify it, and draw a sample."""
+    """Pack a synthetic dataset of each kind, verify it, draw a sample, and train on one of them."""
     home = _own_folder(Path(folder))
     raw = home / "raw"
     click.echo(f"1. images: class folders of shapes, in {raw / 'shapes'}")
@@ -30,8 +31,22 @@ def demo(folder: str) -> int:
     click.echo(f"\n3. videos: three mice and a table of behaviours each, in {raw / 'mice'}")
     videos, labels = demo_data.write_mice(raw / "mice")
     _pack_and_show(ps.Videos(videos, labels=f"{labels}/{{stem}}.csv"), home / "mice.pack", number=40)
+    _learn(home)
     click.echo(f"\nLook at the pictures in {home}, and try: penstock info {home / 'crowns.pack'}")
     return 0
+
+
+def _learn(home: Path) -> None:
+    """Training, where its libraries are installed; packing and looking need none of them."""
+    try:
+        require_learning("4. training")
+    except ps.MissingExtra as missing:
+        click.echo(f"\n{missing}")
+        return
+    from penstock.cli.demo_learning import learn_shapes
+
+    click.echo(f"\n4. training: which shape is it? by {home / 'shapes.yaml'}")
+    learn_shapes(home)
 
 
 def _own_folder(home: Path) -> Path:

@@ -26,7 +26,7 @@ def ground(rng: np.random.Generator, width: int, height: int) -> NDArray[np.uint
     return np.clip(earth, 0, 255).astype(np.uint8)
 
 
-def write_shapes(folder: Path, count: int = 90) -> Path:
+def write_shapes(folder: Path, count: int = 300) -> Path:
     """Class folders of pictures with one shape each."""
     for number in range(count):
         rng = np.random.default_rng(number)
