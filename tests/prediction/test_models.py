@@ -60,6 +60,28 @@ def test_the_answer_of_a_row_does_not_depend_on_the_others(run: ps.Run, rows: in
     assert torch.equal(model.answer(last)["probabilities"], whole[-rows:])
 
 
+class Watched(torch.nn.Module):
+    """Remembers how many rows it was shown at a time."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.seen: list[int] = []
+
+    def forward(self, images: torch.Tensor) -> torch.Tensor:
+        self.seen.append(len(images))
+        return images.mean(dim=(2, 3))
+
+
+@pytest.mark.parametrize("rows", [1, 8, 11])
+def test_a_network_always_sees_the_same_number_of_rows(rows: int) -> None:
+    """Libraries sum in another order for other shapes, so that the last bits of an answer would differ."""
+    network = Watched()
+    model = ps.Model(ps.Classification(SHAPES, backbone="tiny", size=32), network, device="cpu")
+    found = model.answer({"image": torch.zeros(rows, 32, 32, 3), "index": torch.arange(rows)})
+    assert len(found["probabilities"]) == rows
+    assert set(network.seen) == {model.group_rows}
+
+
 # Files that are refused
 
 

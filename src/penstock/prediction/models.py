@@ -44,7 +44,7 @@ class Model:
     @property
     def thresholds(self) -> dict[str, float]:
         """The scores from which something counts as found."""
-        return dict(self.meta.get("thresholds") or {})
+        return dict(self.meta.get("thresholds") or getattr(self.task, "thresholds", {}))
 
     @property
     def group_rows(self) -> int:

@@ -116,6 +116,11 @@ class Classification:
     def label_kind(self) -> str:
         return "labels" if self.multi_label else "class"
 
+    @property
+    def thresholds(self) -> dict[str, float]:
+        """The score from which a label is given, where a sample may have several."""
+        return {"score": self.threshold} if self.multi_label else {}
+
     def settings(self) -> dict[str, Any]:
         """All of it as JSON."""
         return {name: _plain(value) for name, value in asdict(self).items()}

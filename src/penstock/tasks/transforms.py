@@ -108,7 +108,8 @@ def as_image(value: Any) -> NDArray[Any]:
             "Normalising belongs to the task, so that evaluation does the same: leave Normalize out of the transform "
             "and use normalize of the task."
         )
-    return np.rint(np.ascontiguousarray(image) * 255).astype(np.uint8)
+    levels: NDArray[np.uint8] = np.rint(np.ascontiguousarray(image) * 255).astype(np.uint8)
+    return levels
 
 
 def _described(value: Any) -> str:
