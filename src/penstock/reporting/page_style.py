@@ -91,7 +91,8 @@ background:var(--ink);color:var(--card);font-size:.8rem;line-height:1.45;white-s
 font-variant-numeric:tabular-nums}
 .bar{display:flex;height:2.1rem;margin:.4rem 0 .6rem;border-radius:7px;overflow:hidden;gap:2px}
 .bar span{display:flex;align-items:center;justify-content:center;min-width:2px;background:var(--c)}
-.bar em{font-style:normal;font-size:.8rem;font-weight:600;color:var(--card)}
+.bar em{padding:0 .45em;border-radius:99px;font-style:normal;font-size:.78rem;font-weight:600;background:var(--card);
+color:var(--ink)}
 .scroll{overflow-x:auto;max-width:100%}
 table{border-collapse:collapse;font-size:.9rem;width:100%}
 th,td{padding:.38rem .75rem;text-align:left;vertical-align:top;border-bottom:1px solid var(--edge);

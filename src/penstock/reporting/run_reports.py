@@ -91,7 +91,8 @@ def _runs(runs: OneRun | Iterable[OneRun]) -> list[Run]:
     named = [runs] if isinstance(runs, (Run, str, os.PathLike)) else list(runs)
     if not named:
         raise RecipeError("report needs a Run: the folder that a training left, such as runs/pets.")
-    return [as_run(one if isinstance(one, Run) else Path(one)) for one in named]
+    found = [as_run(one if isinstance(one, Run) else Path(one)) for one in named]
+    return list(dict.fromkeys(found))  # a Run beside itself tells nothing
 
 
 def _target(path: Path) -> Path:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from penstock.reporting.wording import number
@@ -111,6 +112,6 @@ def named_stories(runs: Sequence[Run]) -> list[Story]:
         if len(set(names)) == len(names):
             break
         counts = {name: names.count(name) for name in names}
-        pieces = [run.folder.resolve().parts[-depth:] for run in runs]
-        names = ["/".join(piece) if counts[name] > 1 else name for piece, name in zip(pieces, names, strict=True)]
+        longer = [Path(*run.folder.resolve().parts[-depth:]).as_posix() for run in runs]
+        names = [long if counts[name] > 1 else name for long, name in zip(longer, names, strict=True)]
     return [story_of(run, name) for run, name in zip(runs, names, strict=True)]
