@@ -10,6 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from penstock.errors import RecipeError, nearest
+from penstock.opening import is_pack
+from penstock.opening import open as open_any
 from penstock.packing.options import PackOptions
 from penstock.packing.reader import Pack
 from penstock.packing.splitting import SplitPlan, plan_part_splits, plan_splits
@@ -38,9 +40,10 @@ def training_data(data: Any, options: DataOptions) -> TrainingData:
 
 
 def _is_pair(data: Any) -> bool:
+    """Whether two things are (train, val). Two paths are a pair if both are packs; else they are files of one set."""
     if not isinstance(data, (tuple, list)) or len(data) != 2:
         return False
-    return not all(isinstance(one, (str, os.PathLike)) and Path(one).is_file() for one in data)
+    return not all(isinstance(one, (str, os.PathLike)) and not is_pack(Path(one)) for one in data)
 
 
 def opened(data: Any, options: DataOptions) -> Source:
@@ -52,8 +55,6 @@ def opened(data: Any, options: DataOptions) -> Source:
             f"data must be a path, a Source or a pair (train, val), not {type(data).__name__}. "
             "For a sequence write penstock.from_sequence(it)."
         )
-    from penstock.opening import open as open_any
-
     source: Source = open_any(data, **(options.options or {}))  # type: ignore[arg-type]
     return source
 
