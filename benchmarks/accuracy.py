@@ -61,7 +61,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("photos", type=Path)
     parser.add_argument("--weights", type=Path, required=True)
     parser.add_argument("--backbone", default="mobilenet_v2")
-    parser.add_argument("--epochs", type=int, default=12)
+    parser.add_argument("--epochs", type=int, default=8)
     parser.add_argument("--seeds", type=int, default=3)
     return parser.parse_args()
 

@@ -48,7 +48,7 @@ def _from_torchvision(backbone: str) -> Weights:
     default: Any = torchvision.models.get_model_weights(backbone).DEFAULT
     try:
         weights: Weights = default.get_state_dict(progress=True, check_hash=True)
-    except OSError as error:
+    except (OSError, RuntimeError) as error:  # torch says RuntimeError where a download is damaged
         raise unreachable(f"the ImageNet weights of {backbone} ({default.url})", error) from error
     return weights
 
@@ -76,9 +76,11 @@ def downloaded(place: HubPlace) -> Path:
     for name in [place.file] if place.file else HUB_FILES:
         try:
             return Path(hub.hf_hub_download(place.repository, name, revision=place.revision))
+        except errors.LocalEntryNotFoundError as error:  # an EntryNotFoundError too, for want of a network
+            raise unreachable(f"{place.repository}/{name} from huggingface.co", error) from error
         except errors.EntryNotFoundError:
             continue
-        except (errors.HfHubHTTPError, errors.LocalEntryNotFoundError, OSError) as error:
+        except (errors.HfHubHTTPError, OSError) as error:
             raise unreachable(f"{place.repository}/{name} from huggingface.co", error) from error
     wanted = place.file or " or ".join(HUB_FILES)
     raise DataError(
