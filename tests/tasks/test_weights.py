@@ -141,8 +141,8 @@ def test_a_download_without_network_says_what_to_do() -> None:
 
 @pytest.mark.usefixtures("no_network")
 def test_a_download_from_hugging_face_without_network_says_what_to_do(monkeypatch: Any) -> None:
-    hub = pytest.importorskip("huggingface_hub")
-    monkeypatch.setattr(hub.constants, "HF_HUB_OFFLINE", True)  # else it tries again and again
+    constants = pytest.importorskip("huggingface_hub.constants")
+    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)  # else it tries again and again
     with pytest.raises(ps.DataError, match="huggingface.co: could not be downloaded.*pass the path of the file"):
         pretrained_weights("hf://penstock-owner/penstock-name", "tiny")
 
@@ -150,14 +150,14 @@ def test_a_download_from_hugging_face_without_network_says_what_to_do(monkeypatc
 def test_a_file_in_the_cache_of_hugging_face_needs_no_network(
     no_network: None, tmp_path: Path, monkeypatch: Any
 ) -> None:
-    hub = pytest.importorskip("huggingface_hub")
+    constants = pytest.importorskip("huggingface_hub.constants")
     repository = tmp_path / "models--owner--name"
     commit = "0123456789abcdef0123456789abcdef01234567"
     (repository / "snapshots" / commit).mkdir(parents=True)
     (repository / "refs").mkdir()
     (repository / "refs" / "main").write_text(commit)
     write_weights(repository / "snapshots" / commit / "model.safetensors", network_of(TINY, seed=1).state_dict(), {})
-    monkeypatch.setattr(hub.constants, "HF_HUB_CACHE", str(tmp_path))
+    monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path))
     assert same(pretrained_weights("hf://owner/name", "tiny"), network_of(TINY, seed=1).state_dict())
 
 
