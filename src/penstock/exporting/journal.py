@@ -11,19 +11,16 @@ out.partial/
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from penstock.errors import PackError
 from penstock.exporting.pieces import FILES, Piece
-from penstock.packing.journal import JOURNAL_NAME, difference
-from penstock.packing.places import PLAN_NAME, Places
+from penstock.packing.journal import WorkJournal
 from penstock.packing.work import Place
 
 
@@ -42,54 +39,20 @@ class FinishedPiece:
     skipped: list[dict[str, str]]
 
 
-class ExportJournal:
+class ExportJournal(WorkJournal[FinishedPiece]):
     """The record of an export that is being written."""
 
-    def __init__(self, places: Places) -> None:
-        self.places = places
-        self.finished: list[FinishedPiece] = []
-
-    def begin(self, plan: dict[str, Any]) -> None:
-        """Start anew."""
-        self.places.begin(json.dumps(plan, indent=1))
+    def parsed(self, values: dict[str, Any]) -> FinishedPiece:
+        return FinishedPiece(**values)
 
     def go_on(self, plan: dict[str, Any]) -> None:
-        """Take over what is finished; raise when it was begun from other data or with other options."""
-        try:
-            begun = json.loads((self.places.workshop / PLAN_NAME).read_text(encoding="utf-8"))
-        except (FileNotFoundError, json.JSONDecodeError):
-            self.begin(plan)  # killed before the plan was written: nothing is finished
-            return
-        changed = difference(begun, json.loads(json.dumps(plan)))
-        if changed:
-            raise PackError(
-                f"cannot resume {self.places.workshop}: {changed}. Use the same data and options, "
-                "or pass --overwrite instead of --resume to start anew."
-            )
-        found = self._whole_pieces()
-        # Written anew, because a line that a killed writer began would swallow the next one.
-        (self.places.workshop / JOURNAL_NAME).write_text("".join(map(_line, found)), encoding="utf-8")
+        super().go_on(plan)
         for path in self.places.workshop.iterdir():
-            if path.name[:6].isdecimal() and int(path.name[:6]) >= len(found):
+            if path.name[:6].isdecimal() and int(path.name[:6]) >= len(self.finished):
                 path.unlink()
-        self.finished = found
 
-    def _whole_pieces(self) -> list[FinishedPiece]:
-        """The pieces up to the first that is not whole: what comes after it must be made again."""
-        path = self.places.workshop / JOURNAL_NAME
-        found: list[FinishedPiece] = []
-        for line in path.read_text(encoding="utf-8").splitlines() if path.exists() else ():
-            try:
-                piece = FinishedPiece(**json.loads(line))
-            except (json.JSONDecodeError, TypeError):
-                break
-            if not self._is_whole(piece, len(found)):
-                break
-            found.append(piece)
-        return found
-
-    def _is_whole(self, piece: FinishedPiece, number: int) -> bool:
-        tables = [self._path(number, table) for table in (*piece.tables, "stamps")]
+    def is_whole(self, line: FinishedPiece, number: int) -> bool:
+        tables = [self._path(number, table) for table in (*line.tables, "stamps")]
         if not all(path.exists() for path in tables):
             return False
         return all(_size(self.places.content / name) >= size for name, size in self.files(number))
@@ -111,9 +74,7 @@ class ExportJournal:
             list(piece.lines),
             skipped,
         )
-        with (self.places.workshop / JOURNAL_NAME).open("a", encoding="utf-8") as file:
-            file.write(_line(noted))
-        self.finished.append(noted)
+        self.note(noted)
 
     def stamps(self, number: int) -> NDArray[np.uint64]:
         return np.fromfile(self._path(number, "stamps"), np.uint64)
@@ -163,10 +124,6 @@ class ExportJournal:
             facts["samples"] += piece.rows
             facts["last_time"] = piece.facts.get("last_time")
         return list(found.values())
-
-
-def _line(piece: FinishedPiece) -> str:
-    return json.dumps(asdict(piece)) + "\n"
 
 
 def _size(path: Path) -> int:

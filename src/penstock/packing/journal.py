@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,12 +37,23 @@ class FinishedShard:
     skipped: list[dict[str, str]]
 
 
-class Journal:
-    """The record of a pack that is being written."""
+Finished = TypeVar("Finished")
+
+
+class WorkJournal(Generic[Finished]):
+    """Lines about finished work, in order; those up to the first that is not whole count after an interruption."""
 
     def __init__(self, places: Places) -> None:
         self.places = places
-        self.finished: list[FinishedShard] = []
+        self.finished: list[Finished] = []
+
+    def parsed(self, values: dict[str, Any]) -> Finished:
+        """A line from its JSON; KeyError or TypeError where it is none."""
+        raise NotImplementedError
+
+    def is_whole(self, line: Finished, number: int) -> bool:
+        """Whether everything that line `number` tells of is there."""
+        raise NotImplementedError
 
     def begin(self, plan: dict[str, Any]) -> None:
         """Start anew."""
@@ -61,42 +72,51 @@ class Journal:
                 f"cannot resume {self.places.workshop}: {changed}. Use the same data and options, "
                 "or pass --overwrite instead of --resume to start anew."
             )
-        found = self._whole_shards()
+        self.finished = self._whole_lines()
         # Written anew, because a line that a killed writer began would swallow the next one.
-        (self.places.workshop / JOURNAL_NAME).write_text("".join(map(_line, found)), encoding="utf-8")
-        self.finished = found
+        (self.places.workshop / JOURNAL_NAME).write_text("".join(map(_line, self.finished)), encoding="utf-8")
 
-    def _whole_shards(self) -> list[FinishedShard]:
-        """The shards up to the first that is not whole: what comes after it must be made again."""
+    def _whole_lines(self) -> list[Finished]:
+        """The lines up to the first that is not whole: what comes after it must be made again."""
         path = self.places.workshop / JOURNAL_NAME
-        found: list[FinishedShard] = []
-        for line in path.read_text(encoding="utf-8").splitlines() if path.exists() else ():
+        found: list[Finished] = []
+        for text in path.read_text(encoding="utf-8").splitlines() if path.exists() else ():
             try:
-                values = json.loads(line)
-                shard = FinishedShard(**{**values, "entry": ShardEntry(**values["entry"])})
+                line = self.parsed(json.loads(text))
             except (json.JSONDecodeError, KeyError, TypeError):
                 break
-            if not self._is_whole(shard, len(found)):
+            if not self.is_whole(line, len(found)):
                 break
-            found.append(shard)
+            found.append(line)
         return found
 
-    def _is_whole(self, shard: FinishedShard, number: int) -> bool:
-        path, stamps = self.places.content / shard.entry.file, self.places.workshop / stamps_name(number)
-        return path.exists() and stamps.exists() and file_checksum(path) == shard.entry.checksum
+    def note(self, line: Finished) -> None:
+        """One more piece of work is finished."""
+        with (self.places.workshop / JOURNAL_NAME).open("a", encoding="utf-8") as file:
+            file.write(_line(line))
+        self.finished.append(line)
+
+
+class Journal(WorkJournal[FinishedShard]):
+    """The record of a pack that is being written."""
+
+    def parsed(self, values: dict[str, Any]) -> FinishedShard:
+        return FinishedShard(**{**values, "entry": ShardEntry(**values["entry"])})
+
+    def is_whole(self, line: FinishedShard, number: int) -> bool:
+        path, stamps = self.places.content / line.entry.file, self.places.workshop / stamps_name(number)
+        return path.exists() and stamps.exists() and file_checksum(path) == line.entry.checksum
 
     def add(self, shard: FinishedShard, stamps: NDArray[np.uint64]) -> None:
         (self.places.workshop / stamps_name(len(self.finished))).write_bytes(stamps.tobytes())
-        with (self.places.workshop / JOURNAL_NAME).open("a", encoding="utf-8") as file:
-            file.write(_line(shard))
-        self.finished.append(shard)
+        self.note(shard)
 
     def stamps(self, number: int) -> NDArray[np.uint64]:
         return np.fromfile(self.places.workshop / stamps_name(number), np.uint64)
 
 
-def _line(shard: FinishedShard) -> str:
-    return json.dumps(asdict(shard)) + "\n"
+def _line(finished: Any) -> str:
+    return json.dumps(asdict(finished)) + "\n"
 
 
 def stamps_name(number: int) -> str:

@@ -9,36 +9,19 @@ import json
 from collections.abc import Iterable
 from pathlib import Path
 
-from penstock.exporting.formats.box_checks import EveryBoxHasAClass, beyond_boxes, class_names
-from penstock.exporting.formats.image_files import ImageFiles
-from penstock.exporting.pieces import MANY_FILES, Brief, Finished, Piece, PieceWriter
-from penstock.exporting.rendering import Rendering
-from penstock.exporting.roles import need_boxes
+from penstock.exporting.formats.box_format import BoxFormat, class_names
+from penstock.exporting.pieces import Finished, Piece
 from penstock.packing.preparing import Row
 
 IMAGES, OBJECTS = "images", "annotations"
 
 
-class Coco:
+class Coco(BoxFormat):
     """The format `coco`. An image without boxes is listed alone."""
 
-    whole_videos = False
-    limits = MANY_FILES
+    name = "coco"
 
-    def __init__(self, brief: Brief) -> None:
-        need_boxes(brief.roles, "coco")
-        self.brief = brief
-
-    def rendering(self) -> Rendering:
-        return Rendering(quality=self.brief.options.quality, check=EveryBoxHasAClass(self.brief.roles))
-
-    def left_out(self) -> tuple[str, ...]:
-        return beyond_boxes(self.brief.roles)
-
-    def begin(self, piece: Piece) -> PieceWriter:
-        return ImageFiles(self.brief, piece, "images", self._write)
-
-    def _write(self, piece: Piece, row: Row, name: str, path: str) -> None:
+    def annotate(self, piece: Piece, row: Row, name: str, path: str) -> None:
         image = {"id": piece.position + 1, "file_name": path, "width": row.width, "height": row.height}
         piece.add_line(IMAGES, json.dumps(image, ensure_ascii=False))
         boxes, labels = self.brief.roles.boxes_of(row.values)

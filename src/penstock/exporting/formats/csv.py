@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from penstock.exporting.formats.box_checks import EveryBoxHasAClass, beyond_boxes, class_name
-from penstock.exporting.formats.image_files import ImageFiles
-from penstock.exporting.pieces import MANY_FILES, Brief, Finished, Piece, PieceWriter, csv_line
-from penstock.exporting.rendering import Rendering
-from penstock.exporting.roles import need_boxes
+from penstock.exporting.formats.box_format import BoxFormat, class_name
+from penstock.exporting.pieces import Brief, Finished, Piece, csv_line
 from penstock.exporting.tables import shortest, write_classes, write_table
 from penstock.packing.preparing import Row
 
@@ -14,26 +11,12 @@ BOXES = "boxes.csv"
 COLUMNS = ("xmin", "ymin", "xmax", "ymax", "label", "image_path")
 
 
-class Csv:
+class Csv(BoxFormat):
     """The format `csv`. An image without boxes has one row 0,0,0,0, as DeepForest writes it."""
 
-    whole_videos = False
-    limits = MANY_FILES
+    name = "csv"
 
-    def __init__(self, brief: Brief) -> None:
-        need_boxes(brief.roles, "csv")
-        self.brief = brief
-
-    def rendering(self) -> Rendering:
-        return Rendering(quality=self.brief.options.quality, check=EveryBoxHasAClass(self.brief.roles))
-
-    def left_out(self) -> tuple[str, ...]:
-        return beyond_boxes(self.brief.roles)
-
-    def begin(self, piece: Piece) -> PieceWriter:
-        return ImageFiles(self.brief, piece, "images", self._write)
-
-    def _write(self, piece: Piece, row: Row, name: str, path: str) -> None:
+    def annotate(self, piece: Piece, row: Row, name: str, path: str) -> None:
         add_box_lines(self.brief, piece, row, path)
 
     def finish(self, finished: Finished) -> None:

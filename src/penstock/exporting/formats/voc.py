@@ -7,11 +7,8 @@ from __future__ import annotations
 
 from xml.sax.saxutils import escape
 
-from penstock.exporting.formats.box_checks import EveryBoxHasAClass, beyond_boxes, class_name
-from penstock.exporting.formats.image_files import ImageFiles
-from penstock.exporting.pieces import MANY_FILES, Brief, Finished, Piece, PieceWriter
-from penstock.exporting.rendering import Rendering
-from penstock.exporting.roles import need_boxes
+from penstock.exporting.formats.box_format import BoxFormat, class_name
+from penstock.exporting.pieces import Finished, Piece
 from penstock.exporting.tables import shortest, write_classes
 from penstock.packing.preparing import Row
 
@@ -19,26 +16,14 @@ SETS = "sets"
 CORNERS = ("xmin", "ymin", "xmax", "ymax")
 
 
-class Voc:
+class Voc(BoxFormat):
     """The format `voc`; all files lie in one folder, so slashes in keys become _."""
 
-    whole_videos = False
-    limits = MANY_FILES
+    name = "voc"
+    image_folder = "JPEGImages"
+    keeps_folders = False
 
-    def __init__(self, brief: Brief) -> None:
-        need_boxes(brief.roles, "voc")
-        self.brief = brief
-
-    def rendering(self) -> Rendering:
-        return Rendering(quality=self.brief.options.quality, check=EveryBoxHasAClass(self.brief.roles))
-
-    def left_out(self) -> tuple[str, ...]:
-        return beyond_boxes(self.brief.roles)
-
-    def begin(self, piece: Piece) -> PieceWriter:
-        return ImageFiles(self.brief, piece, "JPEGImages", self._write, folders=False)
-
-    def _write(self, piece: Piece, row: Row, name: str, path: str) -> None:
+    def annotate(self, piece: Piece, row: Row, name: str, path: str) -> None:
         boxes, labels = self.brief.roles.boxes_of(row.values)
         objects = [
             _object(class_name(self.brief.roles, int(label)), [shortest(value) for value in box])

@@ -6,34 +6,20 @@ import json
 
 import numpy as np
 
-from penstock.exporting.formats.box_checks import EveryBoxHasAClass, beyond_boxes, class_names
-from penstock.exporting.formats.image_files import ImageFiles
-from penstock.exporting.pieces import MANY_FILES, Brief, Finished, Piece, PieceWriter
-from penstock.exporting.rendering import Rendering
-from penstock.exporting.roles import need_boxes
+from penstock.exporting.formats.box_format import BoxFormat, class_names
+from penstock.exporting.pieces import Finished, Piece
 from penstock.packing.preparing import Row
 
 
-class Yolo:
+class Yolo(BoxFormat):
     """The format `yolo`. An image without boxes has an empty text."""
 
-    whole_videos = False
-    limits = MANY_FILES
+    name = "yolo"
 
-    def __init__(self, brief: Brief) -> None:
-        need_boxes(brief.roles, "yolo")
-        self.brief = brief
+    def folder_of(self, piece: Piece) -> str:
+        return _in_split("images", piece)
 
-    def rendering(self) -> Rendering:
-        return Rendering(quality=self.brief.options.quality, check=EveryBoxHasAClass(self.brief.roles))
-
-    def left_out(self) -> tuple[str, ...]:
-        return beyond_boxes(self.brief.roles)
-
-    def begin(self, piece: Piece) -> PieceWriter:
-        return ImageFiles(self.brief, piece, "/".join(["images", *([piece.split] if piece.split else [])]), self._write)
-
-    def _write(self, piece: Piece, row: Row, name: str, path: str) -> None:
+    def annotate(self, piece: Piece, row: Row, name: str, path: str) -> None:
         boxes, labels = self.brief.roles.boxes_of(row.values)
         wide = boxes.astype(np.float64) / np.array([row.width, row.height] * 2)
         centre, size = (wide[:, :2] + wide[:, 2:]) / 2, wide[:, 2:] - wide[:, :2]
@@ -41,8 +27,7 @@ class Yolo:
             f"{label} {' '.join(f'{value:.10f}' for value in values)}\n"
             for label, values in zip(labels, np.concatenate([centre, size], axis=1), strict=True)
         ]
-        folder = "/".join(["labels", *([piece.split] if piece.split else [])])
-        piece.add_file(self.brief.folder, f"{folder}/{name}.txt", "".join(lines).encode())
+        piece.add_file(self.brief.folder, f"{_in_split('labels', piece)}/{name}.txt", "".join(lines).encode())
 
     def finish(self, finished: Finished) -> None:
         splits = {split: f"images/{split}" for split in finished.splits} or {"train": "images", "val": "images"}
@@ -52,3 +37,7 @@ class Yolo:
         lines += [f"nc: {len(names)}", "names:"]
         lines += [f"  {number}: {json.dumps(name, ensure_ascii=False)}" for number, name in enumerate(names)]
         (self.brief.folder / "data.yaml").write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+
+def _in_split(folder: str, piece: Piece) -> str:
+    return f"{folder}/{piece.split}" if piece.split else folder
