@@ -19,7 +19,9 @@ import penstock as ps
 from column_making import hugging_face_dataset, labels, pictures, write_mds, write_parquet, write_vlen
 from made_sources import EveryKind, Reels, pixels
 from penstock.codecs.images import encode_image
+from penstock.prediction.image_files import image_files
 from penstock.samples import RESERVED, annotations_of
+from penstock.tasks.labelled import labelled
 from picture_making import write_picture
 from project_making import write_frames, write_project, write_split
 from raster_making import noise, write_raster, write_table
@@ -54,6 +56,15 @@ def joined(folder: Path) -> ps.Source:
 
 def chosen(folder: Path) -> ps.Source:
     return ps.Subset(images(folder), [4, 0, 2])
+
+
+def image_paths(folder: Path) -> ps.Source:
+    images(folder)
+    return image_files(folder)
+
+
+def relabelled(folder: Path) -> ps.Source:
+    return labelled(packed(folder), "image", "label", ("dog", "bird", "cat"))
 
 
 def rasters(folder: Path) -> ps.Source:
@@ -207,6 +218,8 @@ FACTORIES: dict[str, Callable[[Path], ps.Source]] = {
     "own": own,
     "concat": joined,
     "subset": chosen,
+    "image paths": image_paths,
+    "relabelled": relabelled,
 }
 
 

@@ -44,11 +44,11 @@ class ImageFiles:
         return {"image": decode_image(raw.data), **self.annotations(raw.index)}
 
     def annotations(self, index: int) -> Sample:
-        """The path."""
-        return {"key": self.files[index]}
+        """The path; each image is a group of its own."""
+        return {"key": self.files[index], "group": self.files[index]}
 
     def column(self, name: str) -> NDArray[Any]:
-        if name != "key":
+        if name not in ("key", "group"):
             raise KeyError(name)
         return np.array(self.files, dtype=object)
 
