@@ -39,7 +39,7 @@ class Checkpoint:
 
     def network(self) -> torch.nn.Module:
         """A network with these weights; names or shapes that do not fit are an error."""
-        with torch.random.fork_rng():  # its first weights are replaced at once, and should cost nobody a draw
+        with torch.random.fork_rng(devices=[]):  # its first weights are replaced at once, and should cost nobody a draw
             network = self.task.network()
         _check_weights(self.path, network.state_dict(), self.weights)
         network.load_state_dict(self.weights)
