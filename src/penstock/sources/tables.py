@@ -31,6 +31,7 @@ COLUMN_NAMES: Mapping[str, tuple[str, ...]] = {
     "split": ("split",),
     "group": ("group",),
     "crs": ("crs",),
+    "score": ("score", "scores", "confidence", "conf", "probability"),
 }
 TABLE_ENDINGS = frozenset({".csv", ".tsv", ".txt", ".parquet", ".pq"})
 

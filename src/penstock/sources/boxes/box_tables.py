@@ -69,6 +69,7 @@ def _rows(table: Table, found: _Found, options: ReadingOptions) -> Rows:
         box=np.where(broken[:, None], np.nan, found.box),
         broken=broken,
         point=found.points,
+        score=table_scores(table),
         problems=[*table.problems, *found.problems, *problems, *_mixed_crs(table), *_torn_images(table, image)],
         splits=_per_image(table, role_column(table, "split", options.split_column), image),
         groups=_per_image(table, role_column(table, "group", options.group_column), image),
@@ -212,6 +213,12 @@ def table_labels(table: Table, options: ReadingOptions) -> tuple[NDArray[np.int6
     texts[texts == ""] = None
     codes, names = pd.factorize(texts)
     return codes.astype(np.int64), [str(name) for name in names]
+
+
+def table_scores(table: Table) -> NDArray[np.float64] | float:
+    """How sure each row is, NaN where nothing stands; tables of truth have no such column."""
+    column = table.find("score")
+    return np.nan if column is None else table.numbers(column).values
 
 
 def _per_image(table: Table, column: str | None, image: NDArray[np.int64]) -> dict[int, str]:

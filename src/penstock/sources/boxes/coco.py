@@ -62,6 +62,7 @@ class _CocoReader:
         self.numbers = {image.get("id"): number for number, image in enumerate(images)}
         self.categories = {category.get("id"): str(category.get("name", "")) for category in categories}
         self.found: list[tuple[int, int, str, list[float], bool]] = []
+        self.scores: list[float] = []
         for number, name in enumerate(self.names, start=1):
             if not name.name:
                 self.problems.append(Problem(str(file), None, f"image {number} has no file_name", "Write it"))
@@ -81,6 +82,8 @@ class _CocoReader:
         label = self._label(number, annotation.get("category_id"))
         wrong = isinstance(box, str) or label is None
         self.found.append((number, image, label or "", _NO_BOX if isinstance(box, str) or wrong else box, wrong))
+        score = _finite([annotation.get("score")])
+        self.scores.append(np.nan if score is None else score[0])
 
     def _label(self, number: int, category: Any) -> str | None:
         """The name of a category; a file without categories has their numbers as names."""
@@ -112,6 +115,7 @@ class _CocoReader:
             label=codes,
             box=[row[3] for row in found],
             broken=[row[4] for row in found],
+            score=[*self.scores, *[np.nan] * len(negatives)],
             problems=self.problems,
         )
 

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from penstock.errors import DataError, Problem, require
-from penstock.sources.boxes.box_tables import needed_buffer, table_images, table_labels
+from penstock.sources.boxes.box_tables import needed_buffer, table_images, table_labels, table_scores
 from penstock.sources.boxes.locating import NotFound, make_finder
 from penstock.sources.boxes.rows import ImageName, Rows, make_rows
 from penstock.sources.paths import IMAGE_ENDINGS, files_below
@@ -119,7 +119,8 @@ def _placed_by_name(features: Features, column: str, options: ReadingOptions) ->
         try:
             raster = open_raster(finder.find(name))
         except NotFound:
-            continue  # reported with all the other images that are not there
+            broken[mine] = True  # reported with all the other images that are not there
+            continue
         except DataError as error:
             problems += error.problems
             broken[mine] = True
@@ -142,6 +143,7 @@ def _placed_by_name(features: Features, column: str, options: ReadingOptions) ->
         box=box,
         broken=broken,
         point=points,
+        score=table_scores(table),
         problems=problems,
     )
 
@@ -151,6 +153,7 @@ def _placed_by_extent(features: Features, options: ReadingOptions) -> Rows:
     table = features.table
     label, labels = table_labels(table, options)
     label = np.broadcast_to(np.asarray(label, np.int64), (len(table),))
+    scores = np.broadcast_to(table_scores(table), (len(table),))
     rasters, problems = _open_rasters(_candidates(features, options))
     hits = _overlaps(features, rasters, options)
     kept = _owned(hits, rasters)
@@ -166,6 +169,7 @@ def _placed_by_extent(features: Features, options: ReadingOptions) -> Rows:
         label=np.concatenate([label[hits.feature[kept]], np.full(count, -1)]),
         box=np.concatenate([hits.box[kept], np.full((count, 4), np.nan)]),
         clip=True,
+        score=np.concatenate([scores[hits.feature[kept]], np.full(count, np.nan)]),
         problems=problems,
     )
 

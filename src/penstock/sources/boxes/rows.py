@@ -34,6 +34,7 @@ class Rows:
     listed_classes  names in an order that the format itself fixes (YOLO's classes.txt)
     point         the box was made around a point: it ends at the border, and the point must be inside
     clip          the box may reach over the border without a word, as a map feature does
+    score         how sure a prediction is; NaN where nothing says so
     """
 
     tables: tuple[str, ...]
@@ -48,6 +49,7 @@ class Rows:
     fractions: NDArray[np.bool_]
     point: NDArray[np.bool_]
     clip: NDArray[np.bool_]
+    score: NDArray[np.float64]
     problems: tuple[Problem, ...] = ()
     listed_classes: tuple[str, ...] = ()
     splits: dict[int, str] = field(default_factory=dict)
@@ -75,6 +77,7 @@ def make_rows(
     fractions: Any = False,
     point: Any = False,
     clip: Any = False,
+    score: Any = np.nan,
     problems: Iterable[Problem] = (),
     listed_classes: tuple[str, ...] = (),
     splits: dict[int, str] | None = None,
@@ -99,6 +102,7 @@ def make_rows(
         fractions=column(fractions, np.bool_),
         point=column(point, np.bool_),
         clip=column(clip, np.bool_),
+        score=column(score, np.float64),
         problems=tuple(problems),
         listed_classes=listed_classes,
         splits=splits or {},
@@ -137,6 +141,7 @@ def join_rows(pieces: Sequence[Rows]) -> Rows:
         fractions=stacked("fractions"),
         point=stacked("point"),
         clip=stacked("clip"),
+        score=stacked("score"),
         problems=[problem for piece in pieces for problem in piece.problems],
         splits=shifted("splits"),
         groups=shifted("groups"),

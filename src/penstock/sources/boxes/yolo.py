@@ -1,7 +1,8 @@
 """YOLO text files: `class x_centre y_centre width height` in fractions of the image, one file per image.
 
-A line of more numbers is a polygon and takes its bounds. An empty file, or an image without a file, is a
-negative sample. Names of the classes come from classes.txt, data.yaml or `classes`; otherwise the numbers are names.
+A sixth number is the score of a prediction; a line of more numbers is a polygon and takes its bounds. An empty file,
+or an image without a file, is a negative sample. Names of the classes come from classes.txt, data.yaml or `classes`;
+otherwise the numbers are names.
 
     root/images + root/labels          root/train/images + root/train/labels (splits)
     root/images/train + root/labels/train (splits)          texts beside their images, or under `images`
@@ -23,6 +24,8 @@ from penstock.sources.reading import ReadingOptions, class_file
 CLASS_FILES = ("classes.txt", "obj.names", "data.yaml", "dataset.yaml", "data.yml")
 # Fractions are written with about six decimals, so that boxes at the border may pass it by rounding.
 ROUNDING = 1e-5
+# A class, four numbers, and the score of a prediction.
+SCORED_WORDS = 6
 
 
 def is_yolo_file(file: Path) -> bool:
@@ -70,6 +73,7 @@ class _YoloReader:
         self.images: list[ImageName] = []
         self.found: list[tuple[int, int, str, list[float], bool]] = []
         self.splits: dict[int, str] = {}
+        self.scores: dict[int, float] = {}  # by place in `found`
         self.unlabelled = 0
         listed = _class_file(files, root)
         self.listed = _names_in(listed, self.problems) if listed is not None else None
@@ -106,6 +110,8 @@ class _YoloReader:
             self.problems.append(Problem(str(self.files[number]), line, what, remedy))
             self.found.append((number, line, "", [np.nan] * 4, True))
             return
+        if len(words) == SCORED_WORDS:
+            self.scores[len(self.found)] = float(words[-1])
         self.found.append((number, line, label, box, False))
 
     def _label(self, word: str) -> str | None:
@@ -169,6 +175,7 @@ class _YoloReader:
             box=[row[3] for row in self.found],
             broken=[row[4] for row in self.found],
             fractions=True,
+            score=[self.scores.get(place, np.nan) for place in range(len(self.found))],
             problems=self.problems,
             listed_classes=self.listed or (),
             splits=self.splits,
@@ -182,10 +189,11 @@ def _box(words: list[str]) -> list[float] | str:
         if number is None or not np.isfinite(number):
             return f"{word!r} is not a finite number"
     values = np.array(numbers, np.float64)
-    if len(values) == 4:
+    if len(values) in (4, 5):  # the fifth is the score of a prediction
         return _corners(values[0], values[1], values[2], values[3])
     if len(values) < 6 or len(values) % 2:
-        return f"the line has {len(words)} numbers, expected 5, or a class and at least three corners of a polygon"
+        expected = "expected 5, or 6 with a score, or a class and at least three corners of a polygon"
+        return f"the line has {len(words)} numbers, {expected}"
     return [*values.reshape(-1, 2).min(axis=0).tolist(), *values.reshape(-1, 2).max(axis=0).tolist()]
 
 
