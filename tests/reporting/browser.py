@@ -43,10 +43,11 @@ def browser(program: str, profile: Path) -> Iterator[Browser]:
     answers_in, answers_out = os.pipe()
     nowhere = os.open(os.devnull, os.O_RDWR)
     # The browser reads commands at descriptor 3 and answers at 4. They are moved out of the way of one another first.
-    moves = [(os.POSIX_SPAWN_DUP2, commands_in, 103), (os.POSIX_SPAWN_DUP2, answers_out, 104)]
-    moves += [(os.POSIX_SPAWN_DUP2, 103, 3), (os.POSIX_SPAWN_DUP2, 104, 4)]
-    moves += [(os.POSIX_SPAWN_DUP2, nowhere, number) for number in (0, 1, 2)]
-    moves += [(os.POSIX_SPAWN_CLOSE, number) for number in (103, 104)]
+    first, second = (max(commands_in, answers_out, nowhere, 4) + number for number in (1, 2))
+    moves = [(os.POSIX_SPAWN_DUP2, nowhere, number) for number in (0, 1, 2)]
+    moves += [(os.POSIX_SPAWN_DUP2, commands_in, first), (os.POSIX_SPAWN_DUP2, answers_out, second)]
+    moves += [(os.POSIX_SPAWN_DUP2, first, 3), (os.POSIX_SPAWN_DUP2, second, 4)]
+    moves += [(os.POSIX_SPAWN_CLOSE, number) for number in (first, second)]
     command = [program, *OPTIONS, f"--user-data-dir={profile}", "about:blank"]
     process = os.posix_spawn(program, command, {**os.environ, "HOME": str(profile)}, file_actions=moves)
     for descriptor in (commands_in, answers_out, nowhere):

@@ -7,7 +7,7 @@ import re
 import xml.etree.ElementTree as ElementTree
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from penstock.reporting.charts import UNITS, Chart, Series, Share, line_chart, share_bar, slot_class, thinned
@@ -90,6 +90,9 @@ def test_epochs_are_counted_in_whole_numbers() -> None:
 
 
 @given(st.lists(ANY_NUMBER, max_size=30), st.booleans())
+@example([5e-324, 1.0], True)
+@example([0.0, 5e-324], False)
+@example([-9e299, 9e299], False)
 def test_every_number_stands_on_its_axis(values: list[float], may_be_log: bool) -> None:
     axis = value_axis(values, may_be_log=may_be_log)
     assert axis.low < axis.high and 2 <= len(axis.ticks) <= 12
@@ -99,6 +102,7 @@ def test_every_number_stands_on_its_axis(values: list[float], may_be_log: bool) 
 
 
 @given(st.lists(st.tuples(st.floats(0, 1e6), ANY_NUMBER), max_size=40))
+@example([(0.0, 0.0), (5e-324, 0.0)])
 def test_a_drawing_is_well_formed_and_inside_of_its_frame(points: list[tuple[float, float]]) -> None:
     chart = line_chart(Chart("Loss", may_be_log=True), [Series("loss", tuple(sorted(dict(points).items())))])
     if chart is None:

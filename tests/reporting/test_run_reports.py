@@ -60,7 +60,7 @@ def test_scores_are_those_of_the_best_and_the_last_validation(tmp_path: Path) ->
     text = words_of(page_of(run.folder))
     for name, value in run.scores("best").items():
         last = run.scores("last")[name]
-        decides = " decides" if name == "accuracy" else ""
+        decides = " decides which is best" if name == "accuracy" else ""
         assert f"{name.replace('_', ' ')}{decides} {value:.3f} {last:.3f}" in text
     assert "all 3 validations" in text
 
@@ -77,7 +77,7 @@ def test_the_confusion_matrix_has_counts_and_the_most_confused_pairs(tmp_path: P
     details = class_details(run_folders.CLASSES, counts)
     page = page_of(finished_run(tmp_path / "pets", details=details))
     assert 'title="rabbit answered as cat: 7 (19%)"' in page
-    assert "rabbit → cat 7 19% cat → dog 3 5.7%" in words_of(page)
+    assert "of its class rabbit → cat 7 19% cat → dog 3 5.7% Classes" in words_of(page)
 
 
 def test_classes_stand_with_the_weakest_first(tmp_path: Path) -> None:
@@ -177,7 +177,7 @@ def test_losses_that_are_no_numbers_are_said(tmp_path: Path) -> None:
     text = words_of(page_of(writer.folder))
     assert "val loss was not a number at epoch 2" in text
     assert "This training failed: the loss is not a number at step 31 <samples>" in text
-    assert "accuracy decides 0.500 –" in text
+    assert "accuracy decides which is best 0.500 –" in text
 
 
 @pytest.mark.parametrize(
@@ -358,6 +358,15 @@ def test_curves_of_several_runs_lie_over_each_other(several: tuple[Path, ...]) -
     assert re.findall(r"<figcaption><b>(.*?)</b>", page)[:3] == ["Val loss", "Train loss", "Accuracy"]
     assert 'aria-label="Val loss by epoch: plain from' in page and "; sgd from" in page
     assert "stopped from" not in page
+
+
+def test_a_run_that_is_counted_in_steps_is_not_drawn_beside_epochs(tmp_path: Path) -> None:
+    by_steps, by_epochs = begun_run(tmp_path / "by_steps"), begun_run(tmp_path / "by_epochs")
+    for step in (1, 2):
+        by_steps.log_metrics({"my_score": 0.5}, epoch=1, step=step)
+        by_epochs.log_metrics({"my_score": 0.5, "val_loss": 0.5}, epoch=step, step=10 * step)
+    page = page_of(by_steps.folder, by_epochs.folder)
+    assert 'aria-label="My score by epoch: by_epochs from 0.5000 to 0.5000"' in page
 
 
 def test_feeds_and_classes_stand_beside_each_other(several: tuple[Path, ...]) -> None:

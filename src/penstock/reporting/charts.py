@@ -49,6 +49,7 @@ class Chart:
     unit: str = "epoch"  # of the positions
     may_be_log: bool = False
     limits: tuple[float, float] | None = None
+    from_zero: bool = False
     mark: tuple[float, str] | None = None  # a position, and what is there
     remark: str = ""
 
@@ -65,9 +66,8 @@ def line_chart(chart: Chart, series: Sequence[Series]) -> Markup | None:
         return None
     positions = [position for one in lines for position, _ in one.drawn]
     across = position_axis(min(positions), max(positions))
-    up = value_axis(
-        (value for one in lines for _, value in one.drawn), may_be_log=chart.may_be_log, limits=chart.limits
-    )
+    values = [value for one in lines for _, value in one.drawn] + [0.0] * chart.from_zero
+    up = value_axis(values, may_be_log=chart.may_be_log, limits=chart.limits)
     kind = tag("span", "logarithmic", class_="kind") if up.is_log else None
     gaps = _gaps_text(series, chart.unit)
     return tag(

@@ -173,6 +173,7 @@ th,td{padding:.35rem .5rem}
 body{background:#fff;font-size:11px}
 nav,.skip,#tip{display:none}
 section{border:0;padding:.4rem 0;break-inside:auto}
+.tile .value{font-size:1.4rem}
 .bar,.confusion td,.gauge,.differs,.tile,.badge,.legend i{print-color-adjust:exact;-webkit-print-color-adjust:exact}
 .scroll,pre{overflow:visible;max-height:none}
 tr,.tile,.samples figure{break-inside:avoid}

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 # Values that span more than this factor are drawn on a logarithmic axis, where all are above zero.
 LOG_FACTOR = 50.0
 LARGEST = 1e300  # beyond this, differences are no numbers any more
+SMALLEST = 1e-300  # below this, parts of a length are nothing
 HALVES = (1.0, 2.0, 2.5, 5.0, 10.0)
 WHOLES = (1.0, 2.0, 5.0, 10.0)
 
@@ -33,7 +34,7 @@ def value_axis(values: Iterable[float], *, may_be_log: bool = False, limits: tup
     """An axis on which all values stand, with round values at its ends; `limits` are never passed."""
     finite = [value for value in values if abs(value) < LARGEST] or [0.0, 1.0]
     low, high = min(finite), max(finite)
-    if may_be_log and low > 0 and high / low > LOG_FACTOR:
+    if may_be_log and low > SMALLEST and high / low > LOG_FACTOR:
         return _log_axis(low, high)
     low, high = _apart(low, high)
     step = round_step((high - low) / 4)
@@ -45,7 +46,7 @@ def value_axis(values: Iterable[float], *, may_be_log: bool = False, limits: tup
 
 def position_axis(low: float, high: float) -> Axis:
     """An axis for epochs, steps or seconds: it ends where they end, and whole numbers are written."""
-    if high <= low:
+    if _is_same(low, high):
         return Axis(low - 0.5, low + 0.5, (low,))
     step = max(round_step((high - low) / 6, WHOLES), 1.0 if high - low >= 2 else 0.0)
     return Axis(low, high, _steps(math.ceil(low / step - 1e-9) * step, high, step))
@@ -53,10 +54,14 @@ def position_axis(low: float, high: float) -> Axis:
 
 def _apart(low: float, high: float) -> tuple[float, float]:
     """A little room where all values are the same."""
-    if high - low > max(abs(low), abs(high)) * 1e-9:
+    if not _is_same(low, high):
         return low, high
-    room = abs(low) * 0.1 or 0.5
+    room = abs(low) * 0.1 if abs(low) > SMALLEST else 0.5
     return low - room, high + room
+
+
+def _is_same(low: float, high: float) -> bool:
+    return high - low <= max(abs(low), abs(high)) * 1e-9 + SMALLEST
 
 
 def _log_axis(low: float, high: float) -> Axis:

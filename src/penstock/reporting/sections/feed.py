@@ -73,4 +73,6 @@ def _rate_chart(story: Story) -> Markup | None:
     points = rates(story.feed)
     if len(points) < FEWEST_RATES:
         return None
-    return line_chart(Chart("Samples per second", "second"), [Series("samples per second", points, len(HOPS))])
+    return line_chart(
+        Chart("Samples per second", "second", from_zero=True), [Series("samples per second", points, len(HOPS))]
+    )

@@ -26,7 +26,12 @@ def scores(story: Story) -> Markup | None:
 
 
 def _name(story: Story, name: str) -> Markup:
-    return joined([shortened(words(name), 60), tag("small", " decides", class_="dim") if name == story.goal else None])
+    return joined(
+        [
+            shortened(words(name), 60),
+            tag("small", " decides which is best", class_="dim") if name == story.goal else None,
+        ]
+    )
 
 
 def _epochs(story: Story) -> Markup | None:
