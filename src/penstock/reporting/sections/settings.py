@@ -35,7 +35,7 @@ def _table(rows: Sequence[Setting], label: str) -> Markup:
         [
             setting_name(*one.path),
             tag("code", shortened(one.text, LONGEST_VALUE)),
-            tag("span", MISSING if one.default is None else shortened(one.default, 60), class_="dim"),
+            tag("code", MISSING if one.default is None else shortened(one.default, 60), class_="dim"),
         ]
         for one in rows
     ]
