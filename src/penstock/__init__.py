@@ -69,7 +69,12 @@ _HOMES = {
 }
 
 # What lives here needs the extra `train`.
-_LEARNING = ("penstock.tasks.", "penstock.training.train", "penstock.prediction.")
+_LEARNING = (
+    "penstock.tasks.",
+    "penstock.training.train",
+    "penstock.prediction.models",
+    "penstock.prediction.predicting",
+)
 
 __all__ = ["AUTO", "__version__", *sorted(_HOMES)]
 

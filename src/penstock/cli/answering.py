@@ -27,6 +27,11 @@ ANSWER_OPTIONS: dict[str, tuple[Any, str]] = {
     ),
     "device": (str, "Where the network answers, such as cpu or cuda:1; by default a GPU where there is one."),
     "progress": (bool, "Show a progress bar."),
+    "truth": (str, "True boxes (a table, layer, folder or quoted pattern) to compare a file or folder of boxes with."),
+    "min_score": (float, "With --truth: leave out boxes below this score."),
+    "iou": (float, "With --truth: a match needs more overlap than this, as intersection over union."),
+    "count_empty": (bool, "With --truth: boxes in images without true ones count against precision."),
+    "images": (str, "With --truth: folder of the images, which YOLO files and layers on a map need."),
 }
 
 

@@ -21,11 +21,25 @@ from penstock.runs.layout import plain
 @click.option("-o", "--output", default=None, help="Write the answer to every sample (.csv, .jsonl, .parquet).")
 @click.option("--json", "as_json", is_flag=True, help="Scores and details, for programs.")
 def evaluate(run: str, data: str | None, output: str | None, as_json: bool, **options: Any) -> int:
-    """Score a Run or a checkpoint; DATA is what the Run was trained on, unless you name other data."""
-    require_learning("Evaluation")
+    """Score a Run or a checkpoint; DATA is what the Run was trained on, unless you name other data.
+
+    With --truth, RUN is a file or folder of boxes made by anything.
+    """
+    if options["truth"] is None:
+        require_learning("Evaluation")
     found = evaluating.evaluate(run, data, **options)
     if output is not None:
         found.save(output)
     facts = {"samples": len(found.table), "scores": found.scores, "details": found.details}
+    if options["truth"] is not None:
+        facts |= found.scores
+        _say_unlisted(found.details["not_in_truth"])
     click.echo(json.dumps(plain(facts), ensure_ascii=False) if as_json else str(found))
     return 0
+
+
+def _say_unlisted(names: list[str]) -> None:
+    """That the truth does not know some images is often a mistake, and sometimes meant."""
+    if names:
+        images = "1 image" if len(names) == 1 else f"{len(names):,} images"
+        click.echo(f"{images} with predictions not in the truth, such as {names[0]}.", err=True)

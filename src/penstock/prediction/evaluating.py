@@ -9,7 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from penstock.errors import require
+from penstock.errors import RecipeError, require_learning
+from penstock.prediction.box_evaluating import BoxOptions, compared, details_of, image_table
+from penstock.results.box_scores import MATCH_IOU
 from penstock.runs.layout import plain
 from penstock.storage.whole_files import write_whole
 
@@ -55,13 +57,26 @@ def evaluate(
     workers: int | str = "auto",
     device: Any = None,
     progress: bool = False,
+    truth: Any = None,
+    min_score: float | None = None,
+    iou: float = MATCH_IOU,
+    count_empty: bool = False,
+    images: str | os.PathLike[str] | None = None,
 ) -> Evaluation:
     """Answer every sample of labelled data and compare: a Run, a Model or a checkpoint, on a Source or a path.
 
     `split` takes one split of the data. Without data, it is a split of what the Run was trained on, by default the one
     that it was validated with. Nothing is left out and nothing is random.
+
+    With `truth`, boxes made by anything stand in place of the run: `evaluate("boxes.csv", truth="xml/*.xml")`; both may
+    be a table or any files that `Boxes` reads. `min_score`, `iou`, `count_empty` and `images` belong to that; see
+    `BoxOptions`.
     """
-    require("torch", "train", "Evaluation")
+    if truth is not None:
+        return _evaluate_boxes(run, truth, BoxOptions(min_score, iou, count_empty, images))
+    if BoxOptions(min_score, iou, count_empty, images) != BoxOptions():
+        raise RecipeError("min_score, iou, count_empty and images compare boxes with their truth: pass truth too.")
+    require_learning("Evaluation")
     import pandas as pd
 
     from penstock.prediction.answering import AnswerOptions, answered, on_cpu, rows_of
@@ -78,3 +93,8 @@ def evaluate(
         scores.update(found.answers, found.batch)
         rows += rows_of(model, source, found, lists_problems=False)
     return Evaluation(scores.compute(), scores.details(), pd.DataFrame(rows))
+
+
+def _evaluate_boxes(predictions: Any, truth: Any, options: BoxOptions) -> Evaluation:
+    scores, both = compared(predictions, truth, options)
+    return Evaluation(scores.scores(), details_of(scores, both), image_table(scores, both))
