@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -46,3 +47,23 @@ def _sync_folder(folder: Path) -> None:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
+
+
+@contextmanager
+def whole_files(path: str | Path) -> Iterator[Path]:
+    """The same for a file that others come with, such as a shapefile: they are written in a folder beside the target.
+
+    All take their names when the block ends without an error, the target last.
+    """
+    target = Path(path)
+    folder = target.with_name(f".{target.name}.{os.getpid()}.partial")
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir()
+    try:
+        yield folder / target.name
+        for file in sorted(folder.iterdir(), key=lambda file: file.name == target.name):
+            _sync(file)
+            file.replace(target.with_name(file.name))
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+    _sync_folder(target.parent)
