@@ -33,8 +33,8 @@ def draw_sample(sample: Sample, schema: Schema) -> NDArray[np.uint8]:
     for field in schema.fields:
         if field.kind == "boxes":
             labels = np.asarray(sample.get(box_label_field(schema), np.zeros(len(sample[field.name]), int)))
-            _draw_boxes(picture, scaled(sample[field.name], factor, factor), labels, schema.classes)
-    return _with_caption(picture, caption(sample, schema))
+            draw_boxes(picture, scaled(sample[field.name], factor, factor), labels, schema.classes)
+    return with_caption(picture, caption(sample, schema))
 
 
 def box_label_field(schema: Schema) -> str:
@@ -68,9 +68,10 @@ def _frame_labels(values: NDArray[Any], classes: Sequence[str]) -> str:
     return ", ".join(present) or "none"
 
 
-def _draw_boxes(
-    picture: NDArray[np.uint8], boxes: NDArray[np.float32], labels: NDArray[Any], classes: Sequence[str]
+def draw_boxes(
+    picture: NDArray[np.uint8], boxes: NDArray[np.floating], labels: NDArray[Any], classes: Sequence[str]
 ) -> None:
+    """Boxes onto a picture, in the colour of their class; with the name where there are several."""
     cv2 = opencv()
     several = len(set(labels.tolist())) > 1
     for (x1, y1, x2, y2), label in zip(boxes, labels, strict=True):
@@ -81,7 +82,8 @@ def _draw_boxes(
             _write(picture, _class_name(int(label), classes), (first[0] + 2, max(12, first[1] - 4)), colour, 0.4)
 
 
-def _with_caption(picture: NDArray[np.uint8], text: str) -> NDArray[np.uint8]:
+def with_caption(picture: NDArray[np.uint8], text: str) -> NDArray[np.uint8]:
+    """A picture with a line of words below it."""
     strip = np.full((CAPTION_HEIGHT, picture.shape[1], 3), 24, np.uint8)
     fitting = max(8, picture.shape[1] // 8)
     shown = text if len(text) <= fitting else "..." + text[-fitting + 3 :]

@@ -1,0 +1,119 @@
+"""Found boxes over the images that they were found in, as one picture: `penstock predict … --plot crowns.png`."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from penstock.codecs.headers import UnreadableImage, sniff
+from penstock.codecs.images import decode_image, encode_image
+from penstock.codecs.resizing import resized, side_target
+from penstock.errors import DataError, Problem, RecipeError
+from penstock.reporting.drawing import draw_boxes, with_caption
+from penstock.sources.rasters.raster_files import describe_raster
+from penstock.sources.rasters.raster_options import PixelOptions
+from penstock.sources.rasters.raster_pixels import to_rgb
+from penstock.sources.rasters.raster_windows import gdal, open_raster, read_sample
+from penstock.storage.whole_files import write_whole
+
+Picture = NDArray[np.uint8]
+
+CODECS = {".png": "png", ".jpg": "jpeg", ".jpeg": "jpeg", ".webp": "webp"}
+# Crowns of 20 px in an ortho of 20,000 px are still to be seen.
+LONGEST_SIDE_PX = 4096
+# Of many images so many are shown.
+MOST_IMAGES = 12
+
+
+def check_plot_name(path: str | os.PathLike[str]) -> Path:
+    """Refuse a name whose ending says of no picture what it is."""
+    target = Path(path)
+    if target.suffix.lower() not in CODECS:
+        raise RecipeError(f"plot={str(path)!r} must end in {', '.join(CODECS)}.")
+    if not target.absolute().parent.is_dir():
+        raise RecipeError(f"plot={str(path)!r}: there is no folder {target.parent}. Make it first.")
+    return target
+
+
+def plot_boxes(
+    table: Any,
+    path: str | os.PathLike[str],
+    *,
+    images: Sequence[str | os.PathLike[str]] | None = None,
+    folder: str | os.PathLike[str] | None = None,
+    longest_side: int = LONGEST_SIDE_PX,
+) -> Path:
+    """Draw a table of found boxes over its images, made smaller where they are large; an empty table draws the images.
+
+    images         which images are drawn; by default those that the table knows, at most 12
+    folder         what their names are relative to
+    longest_side   of the whole picture, in pixels
+    """
+    target = check_plot_name(path)
+    known = [*table.image_sizes, *table["image_path"].tolist()] if images is None else [str(image) for image in images]
+    names = list(dict.fromkeys(known))
+    if not names:
+        raise RecipeError("the table names no image to draw: pass images.")
+    shown = names[:MOST_IMAGES]
+    columns = math.ceil(math.sqrt(len(shown)))
+    pictures = [_drawn(table, name, Path(folder or ""), longest_side // columns) for name in shown]
+    write_whole(target, encode_image(_sheet(pictures, columns), CODECS[target.suffix.lower()]))
+    return target
+
+
+def _drawn(table: Any, name: str, folder: Path, longest_side: int) -> Picture:
+    picture, factor = small_image(folder / name, longest_side)
+    mine = table[table["image_path"] == name]
+    names = list(dict.fromkeys([*table.classes, *table["label"].tolist()]))
+    numbers = np.array([names.index(label) for label in mine["label"]], np.int64)
+    corners = mine[["x1", "y1", "x2", "y2"]].to_numpy(np.float64) * factor
+    draw_boxes(picture, corners, numbers, names)
+    count = "1 box" if len(mine) == 1 else f"{len(mine):,} boxes"
+    return with_caption(picture, f"{Path(name).name}  {count}")
+
+
+def small_image(path: Path, longest_side: int) -> tuple[Picture, float]:
+    """An image of any size as RGB, at most so large, and by how much it shrank.
+
+    Photos stand upright. Rasters are read by the rules of packing, and only as many pixels as are needed.
+    """
+    try:
+        with path.open("rb") as file:
+            is_photo = sniff(file.read(16)) not in ("", "tiff")
+        return (_small_photo if is_photo else _small_raster)(path, longest_side)
+    except (OSError, UnreadableImage) as error:
+        reason = error.strerror if isinstance(error, OSError) else error
+        raise DataError([Problem(str(path), None, f"the image cannot be drawn: {reason}", "Check the path")]) from error
+
+
+def _small_photo(path: Path, longest_side: int) -> tuple[Picture, float]:
+    pixels = decode_image(path.read_bytes())
+    width, height = side_target(pixels.shape[1], pixels.shape[0], longest_side, None)
+    return np.array(resized(pixels, width, height)), width / pixels.shape[1]
+
+
+def _small_raster(path: Path, longest_side: int) -> tuple[Picture, float]:
+    raster, problem = describe_raster(path, PixelOptions())
+    if raster is None:
+        raise DataError([problem] if problem else [])
+    with gdal(), open_raster(path) as dataset:
+        picture = to_rgb(read_sample(dataset, raster.rules, longest_side), raster.rules)
+    return np.ascontiguousarray(picture), picture.shape[1] / raster.width
+
+
+def _sheet(pictures: Sequence[Picture], columns: int) -> Picture:
+    """Pictures in rows, each in a cell as large as the largest."""
+    height, width = max(picture.shape[0] for picture in pictures), max(picture.shape[1] for picture in pictures)
+    rows = -(-len(pictures) // columns)
+    sheet = np.full((rows * height, columns * width, 3), 24, np.uint8)
+    for number, picture in enumerate(pictures):
+        row, column = divmod(number, columns)
+        y, x = row * height, column * width
+        sheet[y : y + picture.shape[0], x : x + picture.shape[1]] = picture
+    return sheet
