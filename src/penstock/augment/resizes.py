@@ -17,6 +17,7 @@ from penstock.errors import one_of
 Side = Literal["exact", "shortest", "longest"]
 
 TRIES = 10
+FIRST_TRIES = 2  # most images need no more, so the others are worked out for the rest alone
 
 
 @dataclass(frozen=True)
@@ -90,15 +91,20 @@ class RandomResizedCrop:
 
     def views(self, sizes: Numbers, uniforms: Uniforms) -> Views:
         areas, ratios, places = uniforms[:, :TRIES], uniforms[:, TRIES : 2 * TRIES], uniforms[:, 2 * TRIES :]
-        tried = self._tried(sizes, areas, ratios)
-        fits = np.all((tried > 0) & (tried <= sizes[:, None]), axis=2)
-        chosen = tried[np.arange(len(sizes)), fits.argmax(axis=1)]
-        found = fits.any(axis=1, keepdims=True)
+        chosen, found = self._first_that_fits(sizes, areas[:, :FIRST_TRIES], ratios[:, :FIRST_TRIES])
+        rest = np.flatnonzero(~found)
+        chosen[rest], found[rest] = self._first_that_fits(sizes[rest], areas[rest], ratios[rest])
         crop = chosen if found.all() else np.where(found, chosen, self._central(sizes))
         room = sizes - crop
         corner = np.where(found, drawn_whole(places, room + 1), room // 2)
         resized = np.full_like(sizes, self.output_size)
         return resized_views(np.concatenate([corner, crop], axis=1), resized)
+
+    def _first_that_fits(self, sizes: Numbers, areas: Uniforms, ratios: Uniforms) -> tuple[Numbers, NDArray[np.bool_]]:
+        """Width and height of the first try that fits into its image, n×2, and whether there is one, n×1."""
+        tried = self._tried(sizes, areas, ratios)
+        fits = ((tried > 0) & (tried <= sizes[:, None])).all(axis=2)
+        return tried[np.arange(len(sizes)), fits.argmax(axis=1)], fits.any(axis=1, keepdims=True)
 
     def _tried(self, sizes: Numbers, areas: Uniforms, ratios: Uniforms) -> Numbers:
         """Width and height of every try, n×tries×2."""

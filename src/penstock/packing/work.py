@@ -48,7 +48,8 @@ def prepared_samples(
     if options.executor == "process":
         pool = process_pool(options.worker_count, prepare_range, (source, preparation))
     else:
-        pool = thread_pool(options.worker_count)
+        # One more than cores: one of them nearly always waits for the disk or the interpreter.
+        pool = thread_pool(options.worker_count + 1)
 
     def submit(indices: range) -> Future[list[Any]]:
         if options.executor == "process":

@@ -204,11 +204,12 @@ def images_of_range(
 ) -> tuple[Views, dict[int, Missed]]:
     """All of it for one range: the views that were taken, and what failed."""
     images = Range(fusion, source, draws, known)
-    watch.lap("transform")
-    read = images.read()
-    watch.lap("read", len(draws.index), read)
+    count, is_placed = len(draws.index), images.known is not None and images.known.places is not None
+    watch.lap("transform", count)
+    watch.lap("read", count, images.read())
     shown = images.look()
-    watch.lap("transform", len(draws.index))
+    if not is_placed:  # else it was known before
+        watch.lap("transform")
     failed = images.make(shown, out)
     watch.lap("decode", len(draws.index), out.nbytes)
     return shown.views, failed
