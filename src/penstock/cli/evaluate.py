@@ -30,7 +30,7 @@ def evaluate(run: str, data: str | None, output: str | None, as_json: bool, **op
     found = evaluating.evaluate(run, data, **options)
     if output is not None:
         found.save(output)
-    facts = {"samples": len(found.table), "scores": found.scores, "details": found.details}
+    facts = {"samples": found.samples, "scores": found.scores, "details": found.details}
     if options["truth"] is not None:
         facts |= found.scores
         _say_unlisted(found.details["not_in_truth"])

@@ -12,9 +12,10 @@ import torch
 from penstock.errors import RecipeError, one_of
 from penstock.prediction.models import Model
 from penstock.samples import Source, annotations_of
-from penstock.tasks.task import Answers, Batch
+from penstock.tasks.task import Answers, Batch, batched
 
 AUTO = "auto"
+SAMPLE = "sample"
 OnBadSample = Literal["raise", "skip"]
 # Groups of rows in a batch, where the user does not say: enough that the feed works ahead, little memory.
 AUTO_GROUPS = 4
@@ -62,7 +63,7 @@ def answered(
     """Every sample of a source, in order."""
     on_bad = "substitute" if options.on_bad_sample == "skip" else "raise"
     flow = model.task.evaluation_flow(source, workers=options.workers, on_bad_sample=on_bad)
-    flow = flow.batch(options.rows(model.group_rows))
+    flow = batched(model.task, flow, options.rows(model.group_rows))
     first = 0
     with closing(_shown(flow.to_torch(), len(source), options.progress)) as batches:
         for batch in batches:
@@ -89,10 +90,13 @@ def _shown(batches: Any, total: int, progress: bool) -> Generator[Batch]:
 
 
 def rows_of(model: Model, source: Source, found: Answered, *, lists_problems: bool) -> list[dict[str, Any]]:
-    """Rows of the table: which sample, then the answer; a sample without an answer has empty places."""
-    rows = model.task.rows(found.answers, found.batch)
+    """Rows of the table: which sample, then the answer; a sample without an answer has empty places.
+
+    Where a task has several rows of a sample, or none, each says as `sample` which one it is of.
+    """
     finished = []
-    for number, row in enumerate(rows):
+    for place, row in enumerate(model.task.rows(found.answers, found.batch)):
+        number = row.pop(SAMPLE, place)
         problem = found.problems.get(number)
         values = row if problem is None else {name: _nothing(value) for name, value in row.items()}
         last = {"problem": problem or ""} if lists_problems else {}
@@ -112,4 +116,10 @@ def sample_name(source: Source, index: int) -> dict[str, Any]:
 
 def on_cpu(answers: Answers) -> dict[str, Any]:
     """Answers where tables are made."""
-    return {name: value.cpu() if isinstance(value, torch.Tensor) else value for name, value in answers.items()}
+    return {name: _on_cpu(value) for name, value in answers.items()}
+
+
+def _on_cpu(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_on_cpu(one) for one in value]
+    return value.cpu() if isinstance(value, torch.Tensor) else value

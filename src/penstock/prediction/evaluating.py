@@ -24,16 +24,17 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Evaluation:
-    """Scores over a whole set; `details` has what a report draws, `table` truth and answer of each sample."""
+    """Scores over a whole set; `details` has what a report draws, `table` what was answered."""
 
     scores: Mapping[str, float]
     details: Mapping[str, Any]
     table: pd.DataFrame
+    samples: int
 
     def __str__(self) -> str:
         width = max(map(len, self.scores), default=0)
         lines = [f"{name:<{width}}  {value:.4f}" for name, value in self.scores.items()]
-        return "\n".join([f"{'samples':<{width}}  {len(self.table):,}", *lines])
+        return "\n".join([f"{'samples':<{width}}  {self.samples:,}", *lines])
 
     def save(self, path: str | os.PathLike[str]) -> Path:
         """Write scores and details as .json, or the row of every sample as .csv, .jsonl or .parquet."""
@@ -92,9 +93,10 @@ def evaluate(
     for found in answered(model, source, options, lambda batch: on_cpu(model.judge(batch))):
         scores.update(found.answers, found.batch)
         rows += rows_of(model, source, found, lists_problems=False)
-    return Evaluation(scores.compute(), scores.details(), pd.DataFrame(rows))
+    return Evaluation(scores.compute(), scores.details(), pd.DataFrame(rows), len(source))
 
 
 def _evaluate_boxes(predictions: Any, truth: Any, options: BoxOptions) -> Evaluation:
     scores, both = compared(predictions, truth, options)
-    return Evaluation(scores.scores(), details_of(scores, both), image_table(scores, both))
+    table = image_table(scores, both)
+    return Evaluation(scores.scores(), details_of(scores, both), table, len(table))

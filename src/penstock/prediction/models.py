@@ -48,17 +48,18 @@ class Model:
 
     @property
     def group_rows(self) -> int:
-        return GROUP_ROWS.get(self.device.type, GROUP_ROWS_ELSEWHERE)
+        rows: int = getattr(self.task, "group_rows", GROUP_ROWS).get(self.device.type, GROUP_ROWS_ELSEWHERE)
+        return rows
 
-    def answer(self, batch: Batch) -> dict[str, torch.Tensor]:
+    def answer(self, batch: Batch) -> dict[str, Any]:
         """Answers of a batch of any length; those of a row do not depend on the other rows."""
         return self._grouped(batch, self.task.answer)
 
-    def judge(self, batch: Batch) -> dict[str, torch.Tensor]:
+    def judge(self, batch: Batch) -> dict[str, Any]:
         """The same of a batch with labels, with the loss of each row."""
         return self._grouped(batch, lambda network, rows: self.task.judge(network, rows).answers)
 
-    def _grouped(self, batch: Batch, ask: Callable[[torch.nn.Module, Batch], Answers]) -> dict[str, torch.Tensor]:
+    def _grouped(self, batch: Batch, ask: Callable[[torch.nn.Module, Batch], Answers]) -> dict[str, Any]:
         count = len(batch["index"])
         found = []
         with torch.inference_mode():
@@ -67,7 +68,7 @@ class Model:
                 group = {name: _rows(value, rows, self.device) for name, value in batch.items()}
                 answers = ask(self.network, group)
                 found.append({name: value[: count - start] for name, value in answers.items()})
-        return {name: torch.cat([one[name] for one in found]) for name in found[0]} if found else {}
+        return {name: _joined([one[name] for one in found]) for name in found[0]} if found else {}
 
     def predict(self, data: Any, **options: Any) -> pd.DataFrame | Path:
         """See `penstock.predict`."""
@@ -88,7 +89,18 @@ class Model:
 def _rows(value: Any, rows: torch.Tensor, device: torch.device) -> Any:
     if isinstance(value, torch.Tensor):
         return value[rows.to(value.device)].to(device)
-    return [value[row] for row in rows.tolist()]
+    return [_moved(value[row], device) for row in rows.tolist()]
+
+
+def _moved(value: Any, device: torch.device) -> Any:
+    return value.to(device) if isinstance(value, torch.Tensor) else value
+
+
+def _joined(pieces: list[Any]) -> Any:
+    """Answers of all groups: tensors, or lists with something for each row."""
+    if isinstance(pieces[0], torch.Tensor):
+        return torch.cat(pieces)
+    return [one for piece in pieces for one in piece]
 
 
 def best_device() -> torch.device:

@@ -27,7 +27,7 @@ def with_other_colours(batch: Batch, *, strength: float, hue: float, seed: int, 
         return batch
     pixels = images.float().permute(0, 3, 1, 2)
     pixels = pixels / 255 if images.dtype == torch.uint8 else pixels
-    drawn = torch.from_numpy(_uniforms(batch, seed, epoch)).to(pixels.device, torch.float32)
+    drawn = torch.from_numpy(sample_numbers(batch, seed, epoch, COLOUR_STEP, 4)).to(pixels.device, torch.float32)
     return {**batch, "image": _changed(pixels, drawn * 2 - 1, strength, hue).permute(0, 2, 3, 1)}
 
 
@@ -41,11 +41,11 @@ def _changed(pixels: torch.Tensor, drawn: torch.Tensor, strength: float, hue: fl
     return enhance.adjust_hue(pixels, drawn[:, 3] * hue * 2 * torch.pi) if hue else pixels
 
 
-def _uniforms(batch: Batch, seed: int, epoch: int) -> np.ndarray[Any, np.dtype[np.float64]]:
-    """Four numbers for each sample; where one may come twice in an epoch, `draw` tells the times apart."""
+def sample_numbers(batch: Batch, seed: int, epoch: int, step: int, count: int) -> np.ndarray[Any, np.dtype[np.float64]]:
+    """Random numbers for each sample; where one may come twice in an epoch, `draw` tells the times apart."""
     keys = _numbers(batch["draw"] if "draw" in batch else batch["index"])
     epochs = _numbers(batch["epoch"]) if "epoch" in batch else np.full(len(keys), epoch)
-    return sample_uniforms(seed, COLOUR_STEP, epochs, keys, 4)
+    return sample_uniforms(seed, step, epochs, keys, count)
 
 
 def _numbers(values: Any) -> np.ndarray[Any, Any]:

@@ -12,7 +12,10 @@ if TYPE_CHECKING:
     from penstock.tasks.task import Task
 
 # Where each kind lives; nothing is imported before it is asked for.
-HOMES = {"classification": ("penstock.tasks.classification", "Classification")}
+HOMES = {
+    "classification": ("penstock.tasks.classification", "Classification"),
+    "detection": ("penstock.tasks.detection.detection", "Detection"),
+}
 
 
 def task_class(kind: str) -> Any:

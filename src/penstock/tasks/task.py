@@ -6,12 +6,15 @@
 
 A task is a frozen dataclass of settings. It holds no network, no tensor and no file, so it can be pickled, compared and
 written as JSON; `network()` makes the module that is trained. A network takes what `inputs` makes of a batch.
+
+A task may say more, looked for by name: `batch_shapes` (how samples of different sizes stand in a batch), `group_rows`
+(how many rows its network answers at a time, by the kind of device), `remarks()` (what it decided from the data).
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Protocol
 
 if TYPE_CHECKING:
     import torch
@@ -19,6 +22,7 @@ if TYPE_CHECKING:
     from penstock.flow.flow import Flow
     from penstock.samples import Source
 
+Shapes = Literal["fixed", "padded", "ragged"]
 Batch = dict[str, Any]  # what a flow delivers, as tensors on the device
 Answers = Mapping[str, Any]  # what a network says of a batch, as a user would want it: probabilities, boxes …
 
@@ -127,3 +131,9 @@ class Task(Protocol):
     def rows(self, answers: Answers, batch: Batch) -> list[dict[str, Any]]:
         """The rows of the result table, of this batch, without the columns that tell which sample it is."""
         ...
+
+
+def batched(task: Task, flow: Flow, size: int) -> Flow:
+    """A flow of the task in batches, as the task wants samples of different sizes."""
+    shapes: Shapes = getattr(task, "batch_shapes", "fixed")
+    return flow.batch(size, shapes=shapes)

@@ -98,19 +98,19 @@ def unreachable(what: str, error: BaseException) -> DataError:
 def load_fitting(network: nn.Module, weights: Mapping[str, torch.Tensor], name: str) -> None:
     """Take over weights whose names and shapes fit. A head of other classes, or none, leaves ours as it is."""
     own = network.state_dict()
-    given = _without_prefix(weights, own)
+    given = without_prefix(weights, own)
     head = head_name(network) + "."
     given = {key: value for key, value in given.items() if not key.startswith(SIDE_HEADS) or key in own}
     if any(key not in given or given[key].shape != own[key].shape for key in own if key.startswith(head)):
         given = {key: value for key, value in given.items() if not key.startswith(head)}
     wanted = {key for key in own if key in given or not key.startswith(head)}
-    problems = _differences(own, given, wanted)
+    problems = differences(own, given, wanted)
     if problems:
         raise RecipeError(f"these weights are not of a {name}: {'; '.join(problems)}.")
     network.load_state_dict(given, strict=False)
 
 
-def _without_prefix(weights: Mapping[str, torch.Tensor], own: Mapping[str, torch.Tensor]) -> Weights:
+def without_prefix(weights: Mapping[str, torch.Tensor], own: Mapping[str, torch.Tensor]) -> Weights:
     """Names without what trainers put before them, as often as that makes more of them fit."""
     given = dict(weights)
     while not any(key in own for key in given):
@@ -121,7 +121,8 @@ def _without_prefix(weights: Mapping[str, torch.Tensor], own: Mapping[str, torch
     return given
 
 
-def _differences(own: Mapping[str, torch.Tensor], given: Weights, wanted: set[str]) -> list[str]:
+def differences(own: Mapping[str, torch.Tensor], given: Weights, wanted: set[str]) -> list[str]:
+    """What is missing among the wanted weights, what is unknown, and what has another shape; in words."""
     # Files from before torch counted batches lack these numbers; nothing is computed with them.
     missing = [key for key in wanted if key not in given and not key.endswith("num_batches_tracked")]
     extra = [key for key in given if key not in own]

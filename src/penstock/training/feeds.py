@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from penstock.flow.flow import Flow, source_cached
+from penstock.tasks.task import batched
 from penstock.training.loaders import FlowLoader
 from penstock.training.options import FeedOptions
 from penstock.training.preloading import preloaded
@@ -45,19 +46,20 @@ class Feed:
     def training_loader(self, rank: Rank) -> FlowLoader:
         """The share of every training batch that this rank gets."""
         if self.preload:
-            return preloaded(self.evaluation_flow(self.train), len(self.train), self.batch_size, self.seed, rank)
+            flow = batched(self.task, self.evaluation_flow(self.train), self.batch_size)
+            return preloaded(flow, len(self.train), self.batch_size, self.seed, rank)
         return FlowLoader(self.training_flow(rank), _transfer_device(rank))
 
     def training_flow(self, rank: Rank) -> Flow:
         flow = self.task.training_flow(self.train, seed=self.seed, **self._flow_options(), **self._own_transform())
-        flow = self._cached(flow, "train").batch(self.batch_size).shard(rank.number, rank.count)
+        flow = batched(self.task, self._cached(flow, "train"), self.batch_size).shard(rank.number, rank.count)
         return flow if self.options.prefetch == "auto" else flow.prefetch(self.options.prefetch)
 
     def validation_loader(self, rank: Rank) -> FlowLoader | None:
         """The share of every validation batch that this rank gets; nothing is left out, so a share may be empty."""
         if self.val is None:
             return None
-        flow = self._cached(self.evaluation_flow(self.val), "val").batch(self.batch_size)
+        flow = batched(self.task, self._cached(self.evaluation_flow(self.val), "val"), self.batch_size)
         return FlowLoader(flow.shard(rank.number, rank.count, keep_all=True), _transfer_device(rank))
 
     def evaluation_flow(self, source: Source) -> Flow:

@@ -50,9 +50,9 @@ class Positions:
 
 
 def preloaded(flow: Flow, count: int, batch_size: int, seed: int, rank: Rank) -> FlowLoader:
-    """The loader of a training set that was moved to the device, if it fits."""
+    """The loader of a training set that was moved to the device, if it fits; `flow` gives it in batches."""
     device = torch.device("cpu") if rank.device is None else torch.device(rank.device)
-    kept = _moved(flow.batch(batch_size), count, device)
+    kept = _moved(flow, count, device)
     order = Flow(Positions(count), seed).shuffle().batch(batch_size).shard(rank.number, rank.count)
 
     def rows(batch: dict[str, Any]) -> dict[str, Any]:
@@ -73,7 +73,8 @@ def _moved(flow: Flow, count: int, device: torch.device) -> dict[str, Any]:
 
 
 def _check_room(batch: dict[str, Any], count: int, device: torch.device) -> None:
-    tensors = [value for value in batch.values() if isinstance(value, torch.Tensor)]
+    fields = [value if isinstance(value, list) else [value] for value in batch.values()]
+    tensors = [value for values in fields for value in values if isinstance(value, torch.Tensor)]
     needed = sum(tensor.nbytes for tensor in tensors) / len(batch["index"]) * count
     free = torch.cuda.mem_get_info(device)[0] if device.type == "cuda" else free_bytes()
     if needed > free * SHARE_OF_FREE:
@@ -85,6 +86,8 @@ def _check_room(batch: dict[str, Any], count: int, device: torch.device) -> None
 
 def _copied(value: Any, device: torch.device) -> Any:
     # A copy on the CPU too: the batch lies in a slot that is written again.
+    if isinstance(value, list):
+        return [_copied(one, device) for one in value]
     return value.to(device, copy=True) if isinstance(value, torch.Tensor) else value
 
 

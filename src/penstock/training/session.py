@@ -112,6 +112,8 @@ class Session:
             self._writer.forget_metrics_after(step)
             self.say(f"going on with {self.folder} after step {step:,}.")
         self.say(telling.data_line(self.task, self.data))
+        for remark in getattr(self.task, "remarks", list)():
+            self.say(remark)
         line = telling.pack_line(self.task, self.data.train, self.settings.train.seed)
         if line is not None:
             self.say(line)

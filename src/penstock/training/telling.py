@@ -14,6 +14,7 @@ from penstock.errors import PenstockError
 from penstock.flow.budget import free_bytes
 from penstock.packing.reader import Pack
 from penstock.samples import Source, Subset, column_of
+from penstock.tasks.task import batched
 from penstock.training.data_splits import TrainingData
 from penstock.training.resources import MEGABYTE, Needs
 
@@ -92,7 +93,7 @@ def _gain(task: Task, source: Source, path: Path, seed: int) -> float:
 
 
 def _seconds(task: Task, source: Source, seed: int) -> float:
-    flow = task.training_flow(source, seed=seed, workers=0).batch(COMPARED_SAMPLES // 2)
+    flow = batched(task, task.training_flow(source, seed=seed, workers=0), COMPARED_SAMPLES // 2)
     started = time.perf_counter()
     for _ in flow:
         pass

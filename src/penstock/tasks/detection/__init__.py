@@ -1,0 +1,1 @@
+"""Detection: where things are in an image, and what they are."""

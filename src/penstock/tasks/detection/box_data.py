@@ -1,0 +1,85 @@
+"""Whether data fit detection: where the boxes are, which classes they have; said before hours are spent."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from penstock.errors import DataError, Problem, nearest
+from penstock.geometry import Boxes, as_boxes
+from penstock.samples import Source, annotations_of
+from penstock.tasks.data_checks import name_of
+from penstock.tasks.detection.boxed import BOX_LABEL
+
+# Samples that are looked at where a set is too large to look at all: boxes and their sizes are known from these.
+MOST_LOOKED_AT = 20_000
+
+
+def boxes_field(source: Source, name: str) -> str | None:
+    """The field that holds the boxes: the one of this name, else the first; None where there is none."""
+    fields = [field.name for field in source.schema.fields if field.kind == "boxes"]
+    if name == "auto":
+        return fields[0] if fields else None
+    return name if name in fields else None
+
+
+def need_boxes(source: Source, found: str | None, name: str) -> str:
+    """Refuse a source without boxes."""
+    if found is not None:
+        return found
+    there = ", ".join(f"{field.name} ({field.kind})" for field in source.schema.fields)
+    asked = "" if name == "auto" else f" called {name!r}"
+    raise _refused(source, f"there is no field with boxes{asked}; there are {there}", "Pack them with boxes")
+
+
+def looked_at(source: Source) -> Iterator[dict[str, Any]]:
+    """The annotations of all samples, or of so many, evenly spread."""
+    count = min(len(source), MOST_LOOKED_AT)
+    for index in np.linspace(0, len(source) - 1, count).astype(np.int64).tolist():
+        yield annotations_of(source, index)
+
+
+def box_sizes(source: Source, boxes: str) -> NDArray[np.float64]:
+    """Width and height of boxes with area, n×2."""
+    found: list[Boxes] = [as_boxes(sample[boxes]) for sample in looked_at(source)]
+    every = np.concatenate([as_boxes([]), *found]).astype(np.float64)
+    sizes: NDArray[np.float64] = every[:, 2:] - every[:, :2]
+    return sizes[(sizes > 0).all(axis=1)]
+
+
+def need_some_boxes(source: Source, boxes: str) -> None:
+    """Refuse training data in which nothing is to be found."""
+    if not any(len(sample[boxes]) for sample in looked_at(source)):
+        raise _refused(source, "no sample has a box", "Add samples with boxes; those without may stay")
+
+
+def need_known_classes(source: Source, boxes: str, classes: Sequence[str]) -> None:
+    """Refuse boxes of a class that the task does not have; classes that only have a name are no trouble."""
+    own = source.schema.classes
+    unknown = [number for number, name in enumerate(own) if name not in classes]
+    if not unknown or BOX_LABEL not in source.schema:
+        return
+    counts = np.zeros(len(own), np.int64)
+    for sample in looked_at(source):
+        labels = np.asarray(sample[BOX_LABEL]).astype(np.int64)
+        counts += np.bincount(labels[labels >= 0], minlength=len(own))
+    problems = [
+        Problem(
+            name_of(source),
+            None,
+            f"{counts[number]:,} boxes are of class {own[number]!r}, which the model does not have "
+            f"(it has {', '.join(classes)})",
+            f"Leave them out, or train with this class.{nearest(own[number], list(classes))}",
+        )
+        for number in unknown
+        if counts[number]
+    ]
+    if problems:
+        raise DataError(problems)
+
+
+def _refused(source: Source, what: str, remedy: str) -> DataError:
+    return DataError([Problem(name_of(source), None, what, remedy)])

@@ -1,0 +1,170 @@
+"""Files of whole detectors: Penstock's own, and those that DeepForest publishes.
+
+    model.safetensors with config.json beside it    label_dict, score_thresh, nms_thresh, num_classes
+    NEON.pt                                         a plain state_dict
+    .ckpt, .pl of Lightning                         state_dict, label_dict, hyper_parameters
+
+Names may stand behind "model.". Such a detector is a RetinaNet of torchvision that saw windows of 400 px enlarged to
+800 px, of rasters with 0.1 m in a pixel where it knows trees.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from penstock.errors import DataError, RecipeError
+from penstock.tasks.weight_files import SAFETENSORS, Weights, read_safetensors, read_torch, refused, weights_in
+from penstock.tasks.weights import HUB, downloaded, hub_place
+
+CLASS_LOGITS = "head.classification_head.cls_logits."
+CONFIG = "config.json"
+TREE = "Tree"
+PUBLISHED_SCALE = 2.0
+PUBLISHED_GSD = 0.1
+PUBLISHED_SCORE, PUBLISHED_NMS = 0.1, 0.05
+PER_PLACE = 9
+
+
+class DetectorWeights(dict[str, torch.Tensor]):
+    """Weights of a detector, with its classes and whatever else its file says."""
+
+    classes: tuple[str, ...] = ()
+    said: Mapping[str, Any] = {}
+
+
+def is_detector(weights: Mapping[str, torch.Tensor]) -> bool:
+    """Whether these are weights of a whole RetinaNet."""
+    return any(name.endswith(f"{CLASS_LOGITS}weight") for name in weights)
+
+
+def read_detector(place: str | Path) -> DetectorWeights:
+    """The weights in a file or in a repository of the hub; of any network, but only detectors have classes."""
+    text = str(place)
+    if not text.startswith(HUB):
+        return _read_file(Path(text).expanduser(), None)
+    where = hub_place(text)
+    try:
+        config: Path | None = downloaded(where._replace(file=CONFIG))
+    except DataError:  # the weights say whether the repository can be reached
+        config = None
+    return _read_file(downloaded(where), config)
+
+
+def _read_file(path: Path, config: Path | None) -> DetectorWeights:
+    if path.suffix == SAFETENSORS:
+        weights, described = read_safetensors(path)
+        said = _own_settings(described) or _read_config(config or path.with_name(CONFIG))
+    else:
+        content = read_torch(path)
+        weights, said = weights_in(content, path), _said(content)
+    return detector_of(weights, said, path)
+
+
+def detector_of(weights: Weights, said: Mapping[str, Any], path: Path) -> DetectorWeights:
+    """Weights with the classes that a file names for them; names that do not fit the outputs are an error."""
+    found = DetectorWeights(weights)
+    found.said = said
+    if is_detector(weights):
+        found.classes = _classes(said)
+        count = _output_count(weights)
+        if found.classes and len(found.classes) != count:
+            what = f"it names {len(found.classes)} classes, and its network has {count}"
+            raise refused(path, what, "It is damaged, or config.json belongs to another file")
+    return found
+
+
+def _output_count(weights: Mapping[str, torch.Tensor]) -> int:
+    logits = next(value for name, value in weights.items() if name.endswith(f"{CLASS_LOGITS}weight"))
+    return len(logits) // PER_PLACE
+
+
+def _own_settings(described: Mapping[str, str]) -> Mapping[str, Any]:
+    """What a file of ours says of its task."""
+    try:
+        return _settings_in(json.loads(described["penstock"]))
+    except (KeyError, ValueError):
+        return {}
+
+
+def _settings_in(meta: Any) -> Mapping[str, Any]:
+    task = meta.get("task") if isinstance(meta, Mapping) else None
+    settings = task.get("settings") if isinstance(task, Mapping) else None
+    return settings if isinstance(settings, Mapping) else {}
+
+
+def _read_config(path: Path) -> Mapping[str, Any]:
+    if not path.is_file():
+        return {}
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise refused(path, f"it is no JSON: {error}", "Copy it again, or take it away") from error
+    return found if isinstance(found, Mapping) else {}
+
+
+def _said(content: Any) -> Mapping[str, Any]:
+    """What a checkpoint says beside its weights: Penstock's settings, or those of DeepForest."""
+    if not isinstance(content, Mapping):
+        return {}
+    own = _settings_in(content.get("penstock"))
+    if own:
+        return own
+    chosen = content.get("hyper_parameters")
+    config = chosen.get("config", chosen) if isinstance(chosen, Mapping) else {}
+    inner = {name: content[name] for name in ("label_dict", "numeric_to_label_dict") if name in content}
+    return {**(config if isinstance(config, Mapping) else {}), **inner}
+
+
+def _classes(said: Mapping[str, Any]) -> tuple[str, ...]:
+    """Names in the order of the outputs."""
+    named = said.get("classes")
+    if isinstance(named, Sequence) and not isinstance(named, str):
+        return tuple(str(name) for name in named)
+    numbers = said.get("label_dict")
+    if isinstance(numbers, Mapping) and numbers:
+        return tuple(str(name) for name, _ in sorted(numbers.items(), key=lambda item: int(item[1])))
+    names = said.get("numeric_to_label_dict")
+    if isinstance(names, Mapping) and names:
+        return tuple(str(name) for _, name in sorted(names.items(), key=lambda item: int(item[0])))
+    return ()
+
+
+def published_settings(weights: DetectorWeights, path: str | Path) -> dict[str, Any]:
+    """The settings of the task that a published detector was trained for."""
+    said, count = weights.said, _output_count(weights)
+    classes = weights.classes or ((TREE,) if count == 1 else tuple(f"class {number}" for number in range(count)))
+    return {
+        "classes": list(classes),
+        "backbone": _backbone(weights, path),
+        "norm": "frozen",
+        "input_scale": PUBLISHED_SCALE,
+        "gsd": PUBLISHED_GSD if TREE in classes else None,
+        "anchor_scale": 4.0,
+        "score_threshold": float(_number(said, "score_thresh", PUBLISHED_SCORE)),
+        "nms_threshold": float(_number(said, "nms_thresh", PUBLISHED_NMS)),
+    }
+
+
+def _number(said: Mapping[str, Any], name: str, default: float) -> float:
+    value = said.get(name)
+    if value is None and isinstance(said.get("retinanet"), Mapping):  # where older files have it
+        value = said["retinanet"].get(name)
+    return default if isinstance(value, bool) or not isinstance(value, (int, float)) else value
+
+
+def _backbone(weights: Mapping[str, torch.Tensor], path: str | Path) -> str:
+    names = list(weights)
+    if any(name.endswith("body.layer1.0.conv3.weight") for name in names):
+        return "resnet50"
+    if any(name.endswith("body.layer1.2.conv2.weight") for name in names):
+        return "resnet34"
+    if any(name.endswith("body.layer1.1.conv2.weight") for name in names):
+        return "resnet18"
+    raise RecipeError(
+        f"{path}: its backbone is none of resnet18, resnet34 and resnet50, which published detectors have."
+    )

@@ -1,0 +1,70 @@
+"""What detection takes from its training data: the size of anchors, and metres of ground in a pixel."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from penstock.samples import Source, annotations_of
+from penstock.tasks.detection.anchors import DEFAULT_SCALE, fitted_scale
+from penstock.tasks.detection.box_data import box_sizes, boxes_field
+from penstock.tasks.detection.pyramids import STRIDES
+
+METRES_PER_DEGREE = 111_320.0  # along a meridian
+
+
+def fitted_anchor_scale(task: Any, source: Source) -> float:
+    """The anchors that the boxes of the training data need, as the network sees them."""
+    field = boxes_field(source, task.boxes)
+    if field is None:
+        return DEFAULT_SCALE
+    return fitted_scale(box_sizes(source, field) * task.input_scale, STRIDES)
+
+
+def anchor_remark(scale: float) -> list[str]:
+    """Anchors that are not the usual ones are told."""
+    if scale == DEFAULT_SCALE:
+        return []
+    least, usual = scale * STRIDES[0], DEFAULT_SCALE * STRIDES[0]
+    return [
+        f"anchors begin at {least:g} px instead of {usual:g} px, because many boxes of the training data would have "
+        "none of their size."
+    ]
+
+
+def ground_resolution(source: Source) -> float | None:
+    """Metres in a pixel of the first sample that is on a map; None where none of some is."""
+    if "transform" not in source.schema or "crs" not in source.schema:
+        return None
+    for index in range(min(len(source), 16)):
+        sample = annotations_of(source, index)
+        found = metres_per_pixel(np.asarray(sample["transform"], np.float64), str(sample["crs"]))
+        if found is not None:
+            return found
+    return None
+
+
+def metres_per_pixel(transform: Any, crs: str, *, x: float = 0.0, y: float = 0.0) -> float | None:
+    """The mean side of a pixel in metres, from a b c d e f and the coordinate system; None without one.
+
+    Degrees are of different length along a parallel: there, the place (x, y) in pixels counts.
+    """
+    if not crs:
+        return None
+    a, b, _, d, e, north = (float(value) for value in transform)
+    units = _metres_per_unit(crs)
+    across, down = math.hypot(a, d), math.hypot(b, e)
+    if units is not None:
+        return float(f"{math.sqrt(across * down) * units:.6g}")
+    latitude = math.radians(north + d * x + e * y)
+    return float(f"{math.sqrt(across * math.cos(latitude) * down) * METRES_PER_DEGREE:.6g}")
+
+
+def _metres_per_unit(crs: str) -> float | None:
+    """Metres in the unit of a coordinate system; None for degrees."""
+    from penstock.errors import require
+
+    system = require("rasterio.crs", "geo", "Reading coordinate systems").CRS.from_user_input(crs)
+    return None if system.is_geographic else float(system.linear_units_factor[1])

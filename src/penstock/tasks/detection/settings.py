@@ -1,0 +1,69 @@
+"""What a user may choose for detection, checked."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from penstock.errors import RecipeError, one_of
+
+AUTO = "auto"
+
+
+def set_fields(task: Any, **values: Any) -> None:
+    """Set fields of a frozen task while it is made."""
+    for name, value in values.items():
+        object.__setattr__(task, name, value)
+
+
+def check(task: Any) -> None:
+    """Refuse what is no number, or out of its range."""
+    one_of("norm", task.norm, (AUTO, "frozen", "batch"))
+    for name in ("flip", "vertical_flip", "turn", "colour", "score_threshold", "nms_threshold", "min_kept"):
+        _between(name, getattr(task, name), 0, 1)
+    _between("hue", task.hue, 0, 0.5)
+    _between("input_scale", task.input_scale, 0.1, 8)
+    for name in ("gsd", "anchor_scale"):
+        value = getattr(task, name)
+        if value not in (None, AUTO) or (value is None and name == "anchor_scale"):
+            _above_zero(name, value)
+    for name, least in (("size", 32), ("detections_per_image", 1)):
+        value = getattr(task, name)
+        if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < least):
+            raise RecipeError(f"{name}={value!r} must be none or a whole number from {least}.")
+
+
+def checked_classes(classes: Any) -> tuple[str, ...]:
+    """The names as a tuple, each once."""
+    if isinstance(classes, str) or not all(isinstance(name, str) and name for name in classes):
+        raise RecipeError(f"classes={classes!r} must be a list of names.")
+    twice = {name for name in classes if list(classes).count(name) > 1}
+    if twice:
+        raise RecipeError(f"classes has {', '.join(sorted(twice))} more than once.")
+    return tuple(classes)
+
+
+def checked_zoom(zoom: Any) -> tuple[float, float]:
+    """Two factors above zero, the smaller one first."""
+    try:
+        least, most = (float(value) for value in zoom)
+    except (TypeError, ValueError):
+        raise RecipeError(f"zoom={zoom!r} must be two numbers, such as 0.8, 1.25.") from None
+    if not 0 < least <= most < math.inf:
+        raise RecipeError(f"zoom={zoom!r} must be two numbers above zero, the smaller one first.")
+    return least, most
+
+
+def plain(value: Any) -> Any:
+    """Tuples as lists, for JSON."""
+    return [plain(one) for one in value] if isinstance(value, (tuple, list)) else value
+
+
+def _between(name: str, value: Any, least: float, most: float) -> None:
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not least <= value <= most:
+        raise RecipeError(f"{name}={value!r} must be a number from {least:g} to {most:g}.")
+
+
+def _above_zero(name: str, value: Any) -> None:
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 < value < math.inf:
+        raise RecipeError(f"{name}={value!r} must be a number above zero, or {AUTO}.")
