@@ -132,3 +132,15 @@ def test_places_outside_of_the_data_are_refused() -> None:
             native.check_records((b"12345678",), np.array([place], np.int64), answer)
     with pytest.raises(ValueError, match="room for 2 items"):
         native.check_records((bytes(40),), np.array([[0, 0, 4], [0, 4, 4]], np.int64), answer)
+
+
+@pytest.mark.parametrize("sizes", [(), (0,), (5,), (3, 0, 7), (100, 200_000, 1)])
+def test_a_payload_in_pieces_gives_the_record_of_the_whole(way: str, sizes: tuple[int, ...]) -> None:
+    pieces = tuple(bytes(range(256)) * (size // 256) + bytes(size % 256) for size in sizes)
+    views = tuple(memoryview(piece) for piece in pieces)
+    assert tfrecord.frame(views) == tfrecord.frame(b"".join(pieces))
+
+
+def test_a_piece_that_is_no_bytes_is_refused(way: str) -> None:
+    with pytest.raises(TypeError):
+        tfrecord.frame((b"abc", "text"))

@@ -103,8 +103,8 @@ class RandomResizedCrop:
     def _first_that_fits(self, sizes: Numbers, areas: Uniforms, ratios: Uniforms) -> tuple[Numbers, NDArray[np.bool_]]:
         """Width and height of the first try that fits into its image, n×2, and whether there is one, n×1."""
         tried = self._tried(sizes, areas, ratios)
-        fits = ((tried > 0) & (tried <= sizes[:, None])).all(axis=2)
-        return tried[np.arange(len(sizes)), fits.argmax(axis=1)], fits.any(axis=1, keepdims=True)
+        fits = np.all((tried > 0) & (tried <= sizes[:, None]), axis=2)
+        return tried[np.arange(len(sizes)), fits.argmax(axis=1)], np.any(fits, axis=1, keepdims=True)
 
     def _tried(self, sizes: Numbers, areas: Uniforms, ratios: Uniforms) -> Numbers:
         """Width and height of every try, n×tries×2."""

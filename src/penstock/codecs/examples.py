@@ -26,12 +26,18 @@ _SMALL = 4096
 
 
 def encode_example(features: Mapping[str, Any]) -> bytes:
-    """The bytes of a tf.train.Example; equal features give equal bytes, whatever their order.
+    """The bytes of a tf.train.Example; see `example_pieces`."""
+    return b"".join(example_pieces(features))
+
+
+def example_pieces(features: Mapping[str, Any]) -> list[Any]:
+    """The bytes of a tf.train.Example in pieces, so that nobody copies an image to put something before it.
+
+    Equal features give equal bytes, whatever their order.
 
     A value is bytes, text, whole numbers or floats: one, a list, or an array, which is written row by row. Text is
     written in UTF-8, floats as float32. None and an empty list have no kind.
     """
-    # Kept apart until the end, so that what is large, such as an image, is copied once.
     pieces: list[Any] = [b""]
     for name in sorted(features):
         value = features[name]
@@ -39,7 +45,7 @@ def encode_example(features: Mapping[str, Any]) -> bytes:
         known = type(value) is int or (type(value) is str and len(value) < _SMALL)
         pieces += _known_entry(name, value) if known else _entry(name, value)
     pieces[0] = _COUNTED_1 + _varint(sum(map(len, pieces)))
-    return b"".join(pieces)
+    return pieces
 
 
 def _entry(name: str, value: Any) -> tuple[Any, ...]:
@@ -118,14 +124,19 @@ def _counted(tag: bytes, content: bytes) -> bytes:
 
 def _varint(value: int) -> bytes:
     """Seven bits at a time, lowest first; the high bit of a byte says that more follow."""
-    if value < 0x80:
-        return bytes((value,))
+    if value < len(_SHORT):
+        return _SHORT[value]
     pieces = bytearray()
     while value >= 0x80:
         pieces.append(value & 0x7F | 0x80)
         value >>= 7
     pieces.append(value)
     return bytes(pieces)
+
+
+_SHORT = tuple(bytes((value,)) for value in range(0x80)) + tuple(
+    bytes((value & 0x7F | 0x80, value >> 7)) for value in range(0x80, 0x4000)
+)
 
 
 def _varints(values: NDArray[np.int64]) -> bytes:

@@ -40,10 +40,12 @@ def masked_crc32c(data: Any) -> int:
 
 
 def frame(payload: Any) -> bytes:
-    """A payload as a record, ready to be written to a file."""
+    """A payload, or the tuple of its pieces, as a record, ready to be written to a file."""
     native = kernel._extension()
     if native is not None:
         return bytes(native.frame(payload))
+    if isinstance(payload, tuple):
+        payload = b"".join(payload)
     length = struct.pack("<Q", len(payload))
     pieces = (length, _packed_crc(length), bytes(payload), _packed_crc(payload))
     return b"".join(pieces)

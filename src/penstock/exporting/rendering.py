@@ -35,13 +35,12 @@ class Rendering:
         if self.check is not None:
             self.check(row)
         if row.payload and self.kept_kinds:
-            row.payload = self._readable(row.payload)
+            row.payload = self._readable(row.payload, row.header or read_header(row.payload))
         if self.encode is not None:
             row.payload = self.encode(row)
         return row
 
-    def _readable(self, data: bytes | memoryview) -> bytes | memoryview:
-        header = read_header(data)
+    def _readable(self, data: bytes | memoryview, header: Header) -> bytes | memoryview:
         fits = header.kind in self.kept_kinds and header.orientation == 1
         if fits and not self.swaps_colours:
             return data

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+from bisect import bisect_right
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -39,7 +41,7 @@ class MappedShard:
         self.data = memoryview(self._buffer).cast("B")
         self.address: int = self._buffer.address
         self._batches: list[dict[str, ColumnView]] | None = None
-        self._starts: NDArray[np.int64] = np.zeros(1, np.int64)
+        self._starts = [0]  # of the record batches; a list, in which one row is found ten times as fast
 
     def batches(self) -> list[pa.RecordBatch]:
         """The record batches, as views of the mapped memory."""
@@ -54,8 +56,8 @@ class MappedShard:
     def row(self, row: int) -> tuple[dict[str, ColumnView], int]:
         """The column views that hold a row of this shard, and its number in them."""
         views = self._views()
-        number = int(np.searchsorted(self._starts, row, side="right")) - 1
-        return views[number], row - int(self._starts[number])
+        number = bisect_right(self._starts, row) - 1
+        return views[number], row - self._starts[number]
 
     def rows(self, rows: NDArray[Any]) -> Iterator[tuple[NDArray[Any], dict[str, ColumnView], NDArray[Any]]]:
         """For each record batch that holds some of these rows: which of them, its views, their numbers in it."""
@@ -68,7 +70,7 @@ class MappedShard:
     def _views(self) -> list[dict[str, ColumnView]]:
         if self._batches is None:
             batches = self.batches()
-            self._starts = np.cumsum([0] + [len(batch) for batch in batches])
+            self._starts = [0, *itertools.accumulate(len(batch) for batch in batches)]
             self._batches = [batch_views(batch) for batch in batches]  # last: other threads look for it
         return self._batches
 

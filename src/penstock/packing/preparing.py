@@ -41,6 +41,7 @@ class Row:
     width: int
     sums: ChannelSums | None = None
     stamp: int = 0
+    header: Header | None = None  # of an image file that is kept as it is
     position: int = 0  # its place in the group of pictures whose bytes stand in an earlier row
     _bytes: int = 0
 
@@ -207,7 +208,7 @@ def _row_from_file(
     if same_size and preparation.options.codec in (AUTO, header.kind):
         if measured and sums is None:
             sums = _measured_sums(data, header, preparation)
-        return Row(stored_fields(values, preparation.schema), data, height, width, sums)
+        return Row(stored_fields(values, preparation.schema), data, height, width, sums, header=header)
     pixels = decode_image(data, at_least=_decoded_size(header, width, height))
     return _encoded(pixels, values, preparation, header, (width, height))
 

@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from penstock.codecs.examples import encode_example
+from penstock.codecs.examples import example_pieces
 from penstock.codecs.headers import sniff
 from penstock.codecs.tfrecord import frame
 from penstock.exporting.formats.shard_files import ShardFile, shard_limits, shard_name
@@ -43,7 +43,7 @@ class ExampleEncoder:
     roles: Roles
 
     def __call__(self, row: Row) -> bytes:
-        return frame(encode_example(self.features(row)))
+        return frame(tuple(example_pieces(self.features(row))))
 
     def features(self, row: Row) -> dict[str, Any]:
         values = row.values
