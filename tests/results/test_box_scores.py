@@ -165,7 +165,9 @@ def test_average_precision_equals_that_of_torchmetrics(seed: int, class_count: i
     from torchmetrics.detection import MeanAveragePrecision
 
     predictions, truth, count = random_scene(seed, class_count)
-    metric = MeanAveragePrecision(class_metrics=True, backend="faster_coco_eval")
+    metric = MeanAveragePrecision(
+        rec_thresholds=np.linspace(0, 1, 101).tolist(), class_metrics=True, backend="faster_coco_eval"
+    )
     metric.update(
         [of_image(predictions, number, torch) for number in range(count)],
         [of_image(truth, number, torch) for number in range(count)],

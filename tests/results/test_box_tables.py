@@ -1,0 +1,148 @@
+"""Tables of found boxes: exact on the map, complete when empty, and saved in every format."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from penstock.errors import RecipeError
+from penstock.results.box_tables import FOUND_COLUMNS, BoxTable, box_table
+from penstock.results.box_writing import ENDINGS
+from penstock.results.georeferences import Georeference
+from penstock.sources.boxes.annotation_files import read_rows
+from penstock.sources.reading import ReadingOptions
+
+# Rotated, not square, and not the right way up.
+TURNED = Georeference("EPSG:32611", (0.1, 0.02, 500_000.0, 0.03, -0.2, 4_100_000.0))
+NORTH_UP = Georeference("EPSG:32611", (0.1, 0.0, 500_000.0, 0.0, -0.1, 4_100_000.0))
+BOXES = np.array([[1.25, 2.5, 30.125, 40.0], [100.0, 50.0, 130.5, 90.75]])
+
+
+def table(count: int = 2, place: Georeference | None = None) -> BoxTable:
+    return box_table(
+        BOXES[:count],
+        ["Tree", "Bird"][:count],
+        np.array([0.9, 0.25])[:count],
+        ["a.tif"] * count,
+        classes=["Bird", "Tree"],
+        image_sizes={"a.tif": (200, 100), "b.tif": (50, 60)},
+        places={"a.tif": place} if place else None,
+    )
+
+
+@given(
+    st.tuples(*[st.floats(-3, 3)] * 4).filter(lambda abde: abs(abde[0] * abde[3] - abde[1] * abde[2]) > 0.01),
+    st.tuples(st.floats(-1e7, 1e7), st.floats(-1e7, 1e7)),
+)
+@settings(max_examples=100, deadline=None)
+def test_a_round_trip_over_the_map_stays_within_a_millionth_of_a_pixel(
+    abde: tuple[float, float, float, float], corner: tuple[float, float]
+) -> None:
+    a, b, d, e = abde
+    place = Georeference("EPSG:32611", (a, b, corner[0], d, e, corner[1]))
+    np.testing.assert_allclose(place.boxes(place.outlines(BOXES)), BOXES, rtol=0, atol=1e-6)
+
+
+def test_the_corner_of_the_first_pixel_is_the_corner_of_the_raster() -> None:
+    outline = NORTH_UP.outlines(np.array([[0.0, 0.0, 1.0, 2.0]]))[0]
+    np.testing.assert_allclose(
+        outline, [[5e5, 4.1e6], [5e5 + 0.1, 4.1e6], [5e5 + 0.1, 4.1e6 - 0.2], [5e5, 4.1e6 - 0.2]]
+    )
+
+
+def test_a_transform_onto_a_line_is_refused() -> None:
+    with pytest.raises(RecipeError, match="onto a line"):
+        Georeference("EPSG:32611", (0.1, 0.1, 0, 0.1, 0.1, 0))
+
+
+@pytest.mark.parametrize("place", [None, TURNED], ids=["photo", "map"])
+def test_chosen_rows_are_a_table_that_saves_too(place: Georeference | None, tmp_path: Path) -> None:
+    chosen = table(place=place).query("score > 0.5")
+    assert type(chosen) is type(table(place=place)) and chosen.classes == ("Bird", "Tree")
+    chosen.save(tmp_path / "chosen.csv")
+    assert pd.read_csv(tmp_path / "chosen.csv")["label"].tolist() == ["Tree"]
+
+
+@pytest.mark.parametrize("count", [2, 0])
+@pytest.mark.parametrize("ending", ENDINGS)
+def test_every_format_keeps_boxes_and_also_none(tmp_path: Path, ending: str, count: int) -> None:
+    import geopandas as gpd
+
+    found = table(count, TURNED)
+    assert list(found.columns) == [*FOUND_COLUMNS, "geometry"] and found.crs == "EPSG:32611"
+    path = found.save(tmp_path / f"crowns{ending}")
+    assert path.exists() and not [each for each in tmp_path.iterdir() if each.name.startswith(".")]
+    if ending == ".csv":
+        read = pd.read_csv(path)
+        assert list(read.columns) == ["xmin", "ymin", "xmax", "ymax", "label", "score", "image_path"]
+        np.testing.assert_array_equal(read.to_numpy()[:, :4].astype(float), BOXES[:count])
+    elif ending == ".json":
+        assert len(json.loads(path.read_text())["annotations"]) == count
+    else:
+        read = gpd.read_parquet(path) if ending == ".parquet" else gpd.read_file(path)
+        assert len(read) == count and read.crs == ("EPSG:4326" if ending == ".geojson" else "EPSG:32611")
+        if count:
+            outlines = np.array([np.array(shape.exterior.coords)[:4] for shape in read.to_crs(found.crs).geometry])
+            np.testing.assert_allclose(TURNED.boxes(outlines), BOXES, rtol=0, atol=1e-6)
+            np.testing.assert_allclose(read["score"], [0.9, 0.25])
+            assert read["label"].tolist() == ["Tree", "Bird"]
+
+
+def test_coco_lists_images_without_boxes_and_all_classes(tmp_path: Path) -> None:
+    document = json.loads(table(1).save(tmp_path / "crowns.json").read_text())
+    assert [(image["file_name"], image["width"]) for image in document["images"]] == [("a.tif", 200), ("b.tif", 50)]
+    assert [category["name"] for category in document["categories"]] == ["Bird", "Tree"]
+    (box,) = document["annotations"]
+    assert box["bbox"] == [1.25, 2.5, 28.875, 37.5] and box["category_id"] == 2 and box["score"] == 0.9
+
+
+@pytest.mark.parametrize("ending", [".csv", ".json", ".parquet"])
+def test_what_is_saved_is_read_again_with_scores(tmp_path: Path, ending: str) -> None:
+    rows = read_rows(table().save(tmp_path / f"crowns{ending}"), ReadingOptions())
+    boxed = ~np.isnan(rows.box[:, 0])
+    np.testing.assert_allclose(rows.box[boxed], BOXES)
+    np.testing.assert_allclose(rows.score[boxed], [0.9, 0.25])
+    assert [rows.labels[label] for label in rows.label[boxed]] == ["Tree", "Bird"]
+
+
+@pytest.mark.parametrize("ending", [".gpkg", ".geojson", ".shp"])
+def test_a_photo_is_on_no_map(tmp_path: Path, ending: str) -> None:
+    with pytest.raises(RecipeError, match="the image is on none. Write .csv"):
+        table().save(tmp_path / f"crowns{ending}")
+    assert not list(tmp_path.iterdir())
+
+
+def test_images_in_two_coordinate_systems_meet_in_that_of_the_first() -> None:
+    places = {"a.tif": NORTH_UP, "b.tif": Georeference("EPSG:4326", (1e-6, 0, -117.0, 0, -1e-6, 37.0))}
+    found = box_table(BOXES, ["Tree"] * 2, np.ones(2), ["a.tif", "b.tif"], places=places)
+    assert found.crs == "EPSG:32611"
+    expected = places["b.tif"].outlines(BOXES[1:])[0].mean(axis=0)
+    centre = found.geometry.to_crs("EPSG:4326").iloc[1].centroid
+    np.testing.assert_allclose([centre.x, centre.y], expected, atol=1e-9)
+
+
+def test_wrong_names_and_tables_are_refused_before_anything_is_written(tmp_path: Path) -> None:
+    with pytest.raises(RecipeError, match="must end in .gpkg"):
+        table().save(tmp_path / "crowns.kml")
+    with pytest.raises(RecipeError, match="there is no folder"):
+        table().save(tmp_path / "missing" / "crowns.csv")
+    with pytest.raises(RecipeError, match="no column score"):
+        table().drop(columns="score").save(tmp_path / "crowns.csv")
+    with pytest.raises(RecipeError, match="equally many"):
+        box_table(BOXES, ["Tree"], np.ones(2), ["a.tif"] * 2)
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_layer_that_was_there_is_replaced_as_a_whole(tmp_path: Path) -> None:
+    import geopandas as gpd
+
+    for count in (2, 1):
+        table(count, TURNED).save(tmp_path / "crowns.gpkg")
+        table(count, TURNED).save(tmp_path / "crowns.shp")
+    assert len(gpd.read_file(tmp_path / "crowns.gpkg")) == len(gpd.read_file(tmp_path / "crowns.shp")) == 1
