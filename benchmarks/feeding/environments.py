@@ -25,6 +25,7 @@ PACKAGES: dict[str, tuple[str, ...]] = {
     "dali": ("nvidia-dali-cuda120", "numpy"),
     "ffcv": ("ffcv", "numba", *TORCH),
     "streaming": ("mosaicml-streaming", *TORCH),
+    "deepforest": ("deepforest",),
     "video": ("torch", "torchcodec", "av", "h5py", "pyarrow", *DECODERS),
 }
 SYSTEM = {
