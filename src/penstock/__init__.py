@@ -48,6 +48,7 @@ _HOMES = {
     "Recipe": "penstock.recipes.recipe",
     "Run": "penstock.runs.run",
     "Classification": "penstock.tasks.classification",
+    "Detection": "penstock.tasks.detection.detection",
     "Evaluation": "penstock.prediction.evaluating",
     "Model": "penstock.prediction.models",
     "evaluate": "penstock.prediction.evaluating",
@@ -130,6 +131,7 @@ if TYPE_CHECKING:
     from penstock.sources.tars.webdataset import WebDataset as WebDataset
     from penstock.sources.videos.videos import Videos as Videos
     from penstock.tasks.classification import Classification as Classification
+    from penstock.tasks.detection.detection import Detection as Detection
     from penstock.training.options import TrainOptions as TrainOptions
     from penstock.training.train import train as train
     from penstock.training.trainers import module_for as module_for

@@ -12,6 +12,7 @@ from penstock.opening import kind_of
 from penstock.opening import open as open_any
 from penstock.prediction.image_files import image_files
 from penstock.samples import Source
+from penstock.sources.rasters.rasters import raster_paths
 from penstock.training.data_splits import training_data
 from penstock.training.options import DataOptions
 
@@ -28,11 +29,27 @@ def source_for_prediction(data: Any) -> Source:
         return image_files(data)
     if not isinstance(data, (str, os.PathLike)):
         raise RecipeError(f"data must be a path, a list of paths or a Source, not {type(data).__name__}.")
-    is_missing = not Path(data).exists() and "*" not in os.fspath(data)
-    if is_missing or (Path(data).suffix not in TABLES and kind_of(data) in SIMPLY_IMAGES):
+    if _is_simply_images(data):
         return image_files(data)
     source: Source = open_any(data)
     return source
+
+
+def files_or_source(data: Any) -> list[Path] | Source:
+    """Image files and rasters by their paths, as they are given; all else as a Source."""
+    if isinstance(data, Source):
+        return data
+    if isinstance(data, Sequence) and not isinstance(data, str):
+        return raster_paths(data)
+    source = source_for_prediction(data) if not _is_simply_images(data) else None
+    return raster_paths(data) if source is None else source
+
+
+def _is_simply_images(data: Any) -> bool:
+    if not isinstance(data, (str, os.PathLike)):
+        return False
+    is_missing = not Path(data).exists() and "*" not in os.fspath(data)
+    return is_missing or (Path(data).suffix not in TABLES and kind_of(data) in SIMPLY_IMAGES)
 
 
 def source_for_evaluation(data: Any, split: str | None) -> Source:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -9,9 +10,9 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import torch
 
-from penstock.errors import RecipeError
+from penstock.errors import RecipeError, nearest
 from penstock.runs.run import Run
-from penstock.tasks.checkpoints import NEWEST_VERSION, Checkpoint, read_checkpoint
+from penstock.tasks.checkpoints import HUB, NEWEST_VERSION, Checkpoint, read_checkpoint
 from penstock.tasks.task import Answers, Batch, Task
 from penstock.tasks.weight_files import write_weights
 
@@ -44,7 +45,17 @@ class Model:
     @property
     def thresholds(self) -> dict[str, float]:
         """The scores from which something counts as found."""
-        return dict(self.meta.get("thresholds") or getattr(self.task, "thresholds", {}))
+        return dict(getattr(self.task, "thresholds", {}) or self.meta.get("thresholds") or {})
+
+    def changed(self, **settings: Any) -> Model:
+        """The same network with other settings of its task, such as score_threshold."""
+        task: Any = self.task
+        known = [field.name for field in dataclasses.fields(task)]
+        for name in settings:
+            if name not in known:
+                raise RecipeError(f"a {task.kind} has no setting {name!r}.{nearest(name, known)}")
+        changed: Task = dataclasses.replace(task, **settings)
+        return Model(changed, self.network, meta=self.meta, device=self.device)
 
     @property
     def group_rows(self) -> int:
@@ -114,6 +125,7 @@ def load(
     run: Run | Model | str | os.PathLike[str], *, which: Literal["best", "last"] = "best", device: Any = None
 ) -> Model:
     """The trained model of a Run (its folder), or of a checkpoint or safetensors file; nothing else is needed for it.
+    Also a detector that DeepForest published: its file, or hf://owner/name, which is downloaded.
 
     `which` chooses among the checkpoints of a Run. Nothing in the file is run: it is tensors and plain values.
     """
@@ -127,10 +139,12 @@ def _model(checkpoint: Checkpoint, device: Any) -> Model:
     return Model(checkpoint.task, checkpoint.network(), meta=checkpoint.meta, device=device)
 
 
-def _checkpoint_path(run: Run | str | os.PathLike[str], which: Literal["best", "last"]) -> Path:
+def _checkpoint_path(run: Run | str | os.PathLike[str], which: Literal["best", "last"]) -> str | Path:
     if isinstance(run, Run):
         return run.checkpoint(which)
     if not isinstance(run, (str, os.PathLike)):
         raise RecipeError(f"a Run, its folder, or a checkpoint is needed, not {type(run).__name__}.")
+    if str(run).startswith(HUB):
+        return str(run)
     path = Path(run)
     return path if path.is_file() else Run(path).checkpoint(which)

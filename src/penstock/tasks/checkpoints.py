@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 NEWEST_VERSION = 1
 NETWORK = "network."
 META = "penstock"
+HUB = "hf://"
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,15 +48,22 @@ class Checkpoint:
 
 
 def read_checkpoint(path: str | Path, *, kind: str | None = None) -> Checkpoint:
-    """Read a checkpoint of Penstock; with `kind`, only one of that kind of task."""
-    weights, meta = _safetensors(path) if Path(path).suffix == SAFETENSORS else _torch_file(path)
+    """Read a checkpoint of Penstock, or a published detector (also hf://owner/name); with `kind`, only one of that
+    kind of task."""
+    weights, meta = _content(path)
     return Checkpoint(Path(path), _task(path, meta, kind), weights, meta)
+
+
+def _content(path: str | Path) -> tuple[Weights, Mapping[str, Any]]:
+    if str(path).startswith(HUB):
+        return _published(path)
+    return _safetensors(path) if Path(path).suffix == SAFETENSORS else _torch_file(path)
 
 
 def _torch_file(path: str | Path) -> tuple[Weights, Mapping[str, Any]]:
     content = read_torch(path)
     if not isinstance(content, Mapping) or not isinstance(content.get(META), Mapping):
-        raise _not_ours(path)
+        return _published(path)
     found = content.get("state_dict")
     if not isinstance(found, Mapping):
         raise refused(path, "it has no weights", "Train again, or choose another checkpoint")
@@ -69,13 +77,27 @@ def _torch_file(path: str | Path) -> tuple[Weights, Mapping[str, Any]]:
 
 def _safetensors(path: str | Path) -> tuple[Weights, Mapping[str, Any]]:
     weights, described = read_safetensors(path)
+    if META not in described:
+        return _published(path)
     try:
-        meta = json.loads(described.get(META, ""))
+        meta = json.loads(described[META])
     except ValueError:
         raise _not_ours(path) from None
     if not isinstance(meta, Mapping):
         raise _not_ours(path)
     return weights, meta
+
+
+def _published(path: str | Path) -> tuple[Weights, Mapping[str, Any]]:
+    """A detector that others published, with the task that it was trained for."""
+    from penstock.tasks.detection.detector_files import is_detector, published_settings, read_detector
+    from penstock.tasks.detection.published_names import names_of_ours
+
+    found = read_detector(path)
+    if not is_detector(found):
+        raise _not_ours(path)
+    task = {"kind": "detection", "settings": published_settings(found, path)}
+    return names_of_ours(found), {"version": NEWEST_VERSION, "task": task}
 
 
 def _not_ours(path: str | Path) -> Exception:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 
 import torch
@@ -10,6 +9,7 @@ from torch import nn
 
 from penstock.errors import RecipeError
 from penstock.tasks.detection.detector_files import CLASS_LOGITS, is_detector, read_detector
+from penstock.tasks.detection.published_names import modern_names
 from penstock.tasks.detection.pyramids import backbone_weight_name
 from penstock.tasks.weight_files import Weights
 from penstock.tasks.weights import IMAGENET, differences, pretrained_weights, without_prefix
@@ -17,8 +17,6 @@ from penstock.tasks.weights import IMAGENET, differences, pretrained_weights, wi
 BODY = "backbone.body."
 # Layers of plain networks that a pyramid has no use for.
 UNUSED = ("fc.", "classifier.", "features.18.")
-# The heads of torchvision before 0.13 numbered activations too.
-OLD_HEAD = re.compile(r"(head\.(?:classification|regression)_head\.conv)\.(\d)\.(weight|bias)")
 
 
 def detector_weights(weights: str, backbone: str) -> Weights:
@@ -46,15 +44,6 @@ def load_detector(
     if problems:
         raise RecipeError(f"these weights are not of a {backbone} for detection: {'; '.join(problems)}.")
     network.load_state_dict(given, strict=False)
-
-
-def modern_names(weights: Mapping[str, torch.Tensor]) -> Weights:
-    """Names of heads as torchvision has them now."""
-
-    def renamed(name: str) -> str:
-        return OLD_HEAD.sub(lambda found: f"{found[1]}.{int(found[2]) // 2}.0.{found[3]}", name)
-
-    return {renamed(name): value for name, value in weights.items()}
 
 
 def with_classes(

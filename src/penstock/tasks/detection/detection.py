@@ -38,6 +38,8 @@ class Detection:
     input_scale           how much larger the network sees the image than it is
     gsd                   metres of ground in a pixel; auto: that of the training data, where they are on a map
     anchor_scale          the smallest anchor in strides of the finest map; auto: 4, or what the training boxes need
+    levels                maps of the pyramid: 3 (strides 8, 16, 32) or 5 (also 64, 128); auto: 3, unless training boxes
+                          are too large for that
     size                  side of the parts of images that are trained on, in px; none: whole images
     augmentation          change training images at random, by the next six
     zoom                  least and largest factor by which a training image is shrunk or enlarged
@@ -68,6 +70,7 @@ class Detection:
     input_scale: float = 1.0
     gsd: float | Literal["auto"] | None = "auto"
     anchor_scale: float | Literal["auto"] = "auto"
+    levels: Literal["auto", 3, 5] = "auto"
     size: int | None = None
     augmentation: bool = True
     zoom: tuple[float, float] = (0.8, 1.25)
@@ -118,7 +121,13 @@ class Detection:
         """Pixels of the network's input from one place of its coarsest map to the next."""
         from penstock.tasks.detection.pyramids import STRIDES
 
-        return STRIDES[-1]
+        return STRIDES[self._levels - 1]
+
+    @property
+    def _levels(self) -> int:
+        from penstock.tasks.detection.pyramids import MANY
+
+        return MANY if self.levels == "auto" else int(self.levels)
 
     def settings(self) -> dict[str, Any]:
         """All of it as JSON."""
@@ -142,15 +151,13 @@ class Detection:
 
     def fitted_to(self, source: Source) -> Detection:
         """With classes, channel statistics, resolution and anchors of the training data, where it takes them there."""
-        from penstock.tasks.detection.fitting import fitted_anchor_scale, ground_resolution
+        from penstock.tasks.detection.fitting import fitted_anchors, ground_resolution
 
         fitted = self if self.classes else replace(self, classes=source.schema.classes or ("object",))
         fitted = replace(fitted, normalize=Normalize(self.normalize).resolved(source).statistics)
         if fitted.gsd == AUTO:
             fitted = replace(fitted, gsd=ground_resolution(source))
-        if fitted.anchor_scale == AUTO:
-            fitted = replace(fitted, anchor_scale=fitted_anchor_scale(fitted, source))
-        return fitted
+        return replace(fitted, **fitted_anchors(fitted, source))
 
     def remarks(self) -> list[str]:
         """What a person should know that was decided from the training data."""
@@ -197,7 +204,9 @@ class Detection:
         if not self.classes:
             raise RecipeError("the task has no classes yet: pass classes=…, or use task.fitted_to(source).")
         scale = DEFAULT_SCALE if self.anchor_scale == AUTO else float(self.anchor_scale)
-        return RetinaDetector(self.backbone, len(self.classes), anchor_scale=scale, frozen_norm=self.has_frozen_norm)
+        return RetinaDetector(
+            self.backbone, len(self.classes), levels=self._levels, anchor_scale=scale, frozen_norm=self.has_frozen_norm
+        )
 
     def pretrained(self) -> Mapping[str, torch.Tensor] | None:
         """The weights to begin with; None for random ones. Downloads if the user asked for it."""
@@ -274,13 +283,13 @@ class Detection:
 
     def _found(self, network: torch.nn.Module, seen: Any, image: torch.Tensor) -> list[Found]:
         """The answers of images of one size; also those below the threshold, which `rows` leaves out."""
-        from penstock.tasks.detection.answers import suppressed
+        from penstock.tasks.detection.answers import inside, suppressed
 
         options: dict[str, Any] = {"by_class": self.nms_by_class, "most": self.detections_per_image}
         height, width = image.shape[:2]
         return [
-            suppressed(one, self.nms_threshold, **options)
-            for one in self.proposed(network, seen, width=width, height=height, scale=self.input_scale)
+            suppressed(inside(one, width, height), self.nms_threshold, **options)
+            for one in self.proposed(network, seen, scale=self.input_scale)
         ]
 
     @property
@@ -290,15 +299,13 @@ class Detection:
 
         return min(LEAST_SCORE, self.score_threshold)
 
-    def proposed(
-        self, network: torch.nn.Module, seen: Any, *, width: float, height: float, scale: float
-    ) -> list[Found]:
-        """Every box with score enough of images of one size, before suppression, in pixels of the image."""
-        from penstock.tasks.detection.answers import inside, single_class
+    def proposed(self, network: torch.nn.Module, seen: Any, *, scale: float) -> list[Found]:
+        """Every box with score enough, before suppression, in pixels of each image; some reach over its border."""
+        from penstock.tasks.detection.answers import single_class
 
         candidates: list[Candidates] = network.candidates(seen, self.least_score)
         singles = [single_class(one, self.least_score) for one in candidates]
-        return [inside(one._replace(boxes=one.boxes / scale), width, height) for one in singles]
+        return [one._replace(boxes=one.boxes / scale) for one in singles]
 
     def scores(self) -> Scores:
         """box_precision, box_recall, box_f1, ap50, ap, recall of each class, empty_frame_accuracy."""

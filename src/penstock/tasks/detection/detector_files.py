@@ -145,6 +145,7 @@ def published_settings(weights: DetectorWeights, path: str | Path) -> dict[str, 
         "input_scale": PUBLISHED_SCALE,
         "gsd": PUBLISHED_GSD if TREE in classes else None,
         "anchor_scale": 4.0,
+        "levels": 5,
         "score_threshold": float(_number(said, "score_thresh", PUBLISHED_SCORE)),
         "nms_threshold": float(_number(said, "nms_thresh", PUBLISHED_NMS)),
     }

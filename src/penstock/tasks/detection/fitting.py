@@ -6,21 +6,33 @@ import math
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from penstock.samples import Source, annotations_of
-from penstock.tasks.detection.anchors import DEFAULT_SCALE, fitted_scale
+from penstock.tasks.detection.anchors import DEFAULT_SCALE, fitted_scale, fitting_share
 from penstock.tasks.detection.box_data import box_sizes, boxes_field
-from penstock.tasks.detection.pyramids import STRIDES
+from penstock.tasks.detection.pyramids import FEW, MANY, STRIDES
 
+AUTO = "auto"
+MOST_LOST = 0.01  # of the boxes
 METRES_PER_DEGREE = 111_320.0  # along a meridian
 
 
-def fitted_anchor_scale(task: Any, source: Source) -> float:
-    """The anchors that the boxes of the training data need, as the network sees them."""
+def fitted_anchors(task: Any, source: Source) -> dict[str, Any]:
+    """The anchors that the boxes of the training data need as the network sees them, where the task leaves it open."""
     field = boxes_field(source, task.boxes)
-    if field is None:
-        return DEFAULT_SCALE
-    return fitted_scale(box_sizes(source, field) * task.input_scale, STRIDES)
+    if field is None or AUTO not in (task.anchor_scale, task.levels):
+        return {}
+    sizes = box_sizes(source, field) * task.input_scale
+    scale = fitted_scale(sizes, STRIDES) if task.anchor_scale == AUTO else float(task.anchor_scale)
+    levels = fitted_levels(sizes, scale) if task.levels == AUTO else task.levels
+    return {"anchor_scale": scale, "levels": levels}
+
+
+def fitted_levels(sizes: NDArray[np.floating], scale: float) -> int:
+    """Few maps, unless boxes would miss the others: maps whose anchors find nothing in training answer at random."""
+    lost = fitting_share(sizes, scale, STRIDES) - fitting_share(sizes, scale, STRIDES[:FEW])
+    return FEW if lost <= MOST_LOST else MANY
 
 
 def anchor_remark(scale: float) -> list[str]:

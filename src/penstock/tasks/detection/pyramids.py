@@ -1,4 +1,4 @@
-"""Backbones with a feature pyramid: maps at strides 8, 16, 32, 64 and 128, the last two made from the third.
+"""Backbones with a feature pyramid: maps at strides 8, 16 and 32, or also at 64 and 128, made from the third.
 
 The names of weights are those of torchvision: body.…, fpn.inner_blocks.…, fpn.layer_blocks.…, fpn.extra_blocks.p6.
 """
@@ -20,6 +20,7 @@ from penstock.errors import RecipeError, nearest
 from penstock.tasks.backbones import TINY
 
 STRIDES = (8, 16, 32, 64, 128)
+FEW, MANY = 3, 5  # maps
 Norm = Callable[..., nn.Module]
 
 
@@ -51,13 +52,16 @@ def check_pyramid(backbone: str) -> None:
         )
 
 
-def made_pyramid(backbone: str, *, frozen_norm: bool) -> BackboneWithFPN:
-    """A backbone with random weights, and its pyramid."""
+def made_pyramid(backbone: str, *, levels: int, frozen_norm: bool) -> BackboneWithFPN:
+    """A backbone with random weights, and its pyramid of so many maps."""
     shape = PYRAMIDS[backbone]
     body = _body(backbone, FrozenBatchNorm2d if frozen_norm else nn.BatchNorm2d)
     names = {part: str(number) for number, part in enumerate(shape.parts)}
     extra = LastLevelP6P7(shape.width, shape.width)
-    return BackboneWithFPN(body, names, list(shape.channels), shape.width, extra)
+    pyramid = BackboneWithFPN(body, names, list(shape.channels), shape.width, extra)
+    if levels == FEW:
+        pyramid.fpn.extra_blocks = None
+    return pyramid
 
 
 def _body(backbone: str, norm: Norm) -> nn.Module:

@@ -56,9 +56,9 @@ def _head(width: int, class_count: int) -> RetinaNetHead:
 class RetinaDetector(nn.Module):
     """Images as N×3×H×W floats, already normalised and at the scale of the network, become `Seen`."""
 
-    def __init__(self, backbone: str, class_count: int, *, anchor_scale: float, frozen_norm: bool) -> None:
+    def __init__(self, backbone: str, class_count: int, *, levels: int, anchor_scale: float, frozen_norm: bool) -> None:
         super().__init__()
-        self.backbone = made_pyramid(backbone, frozen_norm=frozen_norm)
+        self.backbone = made_pyramid(backbone, levels=levels, frozen_norm=frozen_norm)
         self.head = _head(self.backbone.out_channels, class_count)
         self.anchor_scale = anchor_scale
         self._matcher = matching.Matcher(MATCHED, UNMATCHED, allow_low_quality_matches=True)
@@ -68,7 +68,7 @@ class RetinaDetector(nn.Module):
         outputs = self.head(maps)
         anchors = [
             grid_anchors(one.shape[2], one.shape[3], stride, self.anchor_scale, images.device)
-            for one, stride in zip(maps, STRIDES, strict=True)
+            for one, stride in zip(maps, STRIDES, strict=False)
         ]
         return Seen(outputs["cls_logits"].float(), outputs["bbox_regression"].float(), torch.cat(anchors))
 

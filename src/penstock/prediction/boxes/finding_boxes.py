@@ -1,0 +1,171 @@
+"""Boxes in files, folders and sources, as one table."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from penstock.augment.pixelwise import Normalize
+from penstock.errors import PenstockError
+from penstock.prediction.answering import AnswerOptions, answered
+from penstock.prediction.boxes.areas import Area, read_area
+from penstock.prediction.boxes.asking import ask
+from penstock.prediction.boxes.mosaics import SceneBoxes, mosaic
+from penstock.prediction.boxes.options import BoxOptions
+from penstock.prediction.boxes.reading_ahead import windows_ahead
+from penstock.prediction.boxes.scenes import Scene, Shown, open_scene
+from penstock.prediction.boxes.window_plans import WindowPlan, window_plan
+from penstock.prediction.models import Model
+from penstock.results.box_tables import box_table
+from penstock.results.georeferences import Georeference
+from penstock.samples import Source, annotations_of
+from penstock.tasks.detection.fitting import metres_per_pixel
+
+# Threads that read windows, where the user does not say: one keeps ahead of any network.
+AUTO_READERS = 1
+
+
+class Collected:
+    """The boxes of all images so far, and what was looked at."""
+
+    def __init__(self, classes: tuple[str, ...]) -> None:
+        self.classes = classes
+        self.names: list[str] = []
+        self.found: list[SceneBoxes] = []
+        self.sizes: dict[str, tuple[int, int]] = {}
+        self.places: dict[str, Georeference] = {}
+        self.problems: dict[str, str] = {}
+
+    def add(self, name: str, found: SceneBoxes, size: tuple[int, int], place: Georeference | None) -> None:
+        self.names.append(name)
+        self.found.append(found)
+        self.sizes[name] = size
+        if place is not None:
+            self.places[name] = place
+
+    def table(self) -> Any:
+        """One row for each box; what could not be read is in `attrs["problems"]`."""
+        empty = SceneBoxes(np.zeros((0, 4)), np.zeros(0, np.int64), np.zeros(0))
+        columns = SceneBoxes(*(np.concatenate(column) for column in zip(empty, *self.found, strict=True)))
+        counts = [len(one.scores) for one in self.found]
+        table = box_table(
+            columns.boxes,
+            np.array(self.classes, object)[columns.labels],
+            columns.scores,
+            np.repeat(np.array(self.names, object), counts),
+            classes=self.classes,
+            image_sizes=self.sizes,
+            places=self.places,
+        )
+        if self.problems:
+            table.attrs["problems"] = self.problems
+        return table
+
+
+def boxes_in_files(model: Model, files: list[Path], options: BoxOptions, answering: AnswerOptions) -> Any:
+    """The table of boxes of image files and rasters, one after another."""
+    model = _with_thresholds(model, options)
+    polygons = None if options.within is None else read_area(options.within)
+    collected = Collected(model.classes)
+    for file in files:
+        try:
+            scene = open_scene(file, options.bands)
+            found = boxes_in_scene(model, scene, options, answering, polygons)
+        except PenstockError as error:
+            if answering.on_bad_sample == "raise":
+                raise
+            collected.problems[str(file)] = str(error)
+            continue
+        collected.add(scene.name, found, (scene.width, scene.height), scene.place)
+    return collected.table()
+
+
+def boxes_in_scene(
+    model: Model, scene: Scene, options: BoxOptions, answering: AnswerOptions, polygons: Any = None
+) -> SceneBoxes:
+    """The boxes of one image, best first."""
+    task: Any = model.task
+    plan = _plan(task, scene, options)
+    area = None if polygons is None else Area(polygons, scene)
+    numbers = np.arange(len(plan.grid)) if area is None else area.windows(plan)
+    readers = AUTO_READERS if isinstance(answering.workers, str) else max(1, answering.workers)
+    with closing(windows_ahead(scene, plan, numbers, readers)) as ahead, _bar(answering.progress, len(numbers)) as bar:
+        found = mosaic(plan, ask(model, bar(ahead), options.precision), task)
+    return found if area is None else found.taken(np.flatnonzero(area.holds(found.boxes)))
+
+
+def _plan(task: Any, scene: Scene, options: BoxOptions) -> WindowPlan:
+    red, green, blue = (round(level) for level in Normalize(task.normalize).mean)
+    return window_plan(
+        scene.width,
+        scene.height,
+        tile_px=options.window_px(scene.width, scene.height, is_photo=scene.is_photo),
+        overlap=options.overlap,
+        stride=max(1, round(task.largest_stride / task.input_scale)),
+        ratio=_ratio(task, scene, options),
+        fill=(red, green, blue),  # what the network is shown beyond the borders of images in training
+    )
+
+
+def _ratio(task: Any, scene: Scene, options: BoxOptions) -> float:
+    """Pixels of the image for each of the model's resolution; 1 where either does not say."""
+    wanted = task.gsd if options.gsd == "auto" else options.gsd
+    if scene.place is None or not isinstance(wanted, (int, float)):
+        return 1.0
+    place = scene.place
+    found = metres_per_pixel(place.transform, place.crs, x=scene.width / 2, y=scene.height / 2)
+    return 1.0 if found is None else wanted / found
+
+
+def boxes_in_source(model: Model, source: Source, options: BoxOptions, answering: AnswerOptions) -> Any:
+    """The table of boxes of a pack or another source, each sample looked at as a whole."""
+    model = _with_thresholds(model, options)
+    task: Any = model.task
+    collected = Collected(model.classes)
+    for one in answered(model, source, answering, model.answer):
+        for row in range(len(one.batch["index"])):
+            sample = annotations_of(source, one.first + row) if hasattr(source, "annotations") else {}
+            name = str(sample.get("key") or one.first + row)
+            if row in one.problems:
+                collected.problems[name] = one.problems[row]
+                continue
+            found = SceneBoxes(*(np.asarray(one.answers[name][row].cpu()) for name in ("boxes", "labels", "scores")))
+            kept = found.taken(np.flatnonzero(found.scores >= task.score_threshold))
+            height, width = one.batch["image"][row].shape[:2]
+            collected.add(name, kept, (int(width), int(height)), _place_of(sample))
+    return collected.table()
+
+
+def _place_of(sample: dict[str, Any]) -> Georeference | None:
+    crs, transform = sample.get("crs"), sample.get("transform")
+    return Georeference(str(crs), tuple(map(float, transform))) if crs and transform is not None else None
+
+
+def _with_thresholds(model: Model, options: BoxOptions) -> Model:
+    changed = options.thresholds()
+    return model.changed(**changed) if changed else model
+
+
+@contextmanager
+def _bar(progress: bool, total: int) -> Iterator[Any]:
+    """A function that shows how many windows went through it."""
+    if not progress:
+        yield lambda shown: shown
+        return
+    from rich.console import Console
+    from rich.progress import Progress
+
+    with Progress(console=Console(stderr=True)) as bar:
+        task = bar.add_task("looking", total=total)
+
+        def counted(shown: Iterator[Shown]) -> Iterator[Shown]:
+            for done, one in enumerate(shown, start=1):
+                yield one
+                bar.update(task, completed=done)
+            bar.update(task, completed=total)  # windows that nothing can be seen in were left out
+
+        yield counted

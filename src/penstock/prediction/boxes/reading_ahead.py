@@ -1,0 +1,89 @@
+"""Windows that are read ahead by threads, each with its own handle, while the network answers others."""
+
+from __future__ import annotations
+
+import queue
+import threading
+from collections.abc import Generator, Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+from penstock.prediction.boxes.scenes import Scene, Shown
+from penstock.prediction.boxes.window_plans import WindowPlan
+
+# Enough that a row of windows that has to be decoded at once does not stop the network; 8 MB of 400 px windows.
+AHEAD = 16
+# How often a wait looks whether the other side is still there.
+LOOK_SECONDS = 0.1
+
+
+class _Done:
+    """What a thread puts last."""
+
+
+Item = Shown | _Done | BaseException
+
+
+def windows_ahead(scene: Scene, plan: WindowPlan, numbers: NDArray[np.int64], workers: int) -> Generator[Shown]:
+    """The windows with these numbers (ascending) that are worth a look, in whatever order they are read."""
+    shares = [share for share in _by_rows(numbers, len(plan.grid.columns), workers) if len(share)]
+    items: queue.Queue[Item] = queue.Queue(AHEAD)
+    left = threading.Event()
+    threads = [
+        threading.Thread(target=_read, args=(scene.read(plan, share), items, left), daemon=True, name="penstock-reader")
+        for share in shares
+    ]
+    for thread in threads:
+        thread.start()
+    try:
+        yield from _taken(items, threads)
+    finally:
+        left.set()
+        for thread in threads:
+            thread.join()
+
+
+def _by_rows(numbers: NDArray[np.int64], columns: int, workers: int) -> list[NDArray[np.int64]]:
+    """Whole rows of windows for each thread: a band of rows is decoded by one of them alone."""
+    rows = np.unique(numbers // columns)
+    return [numbers[np.isin(numbers // columns, some)] for some in np.array_split(rows, max(1, workers))]
+
+
+def _read(shown: Iterator[Shown], items: queue.Queue[Item], left: threading.Event) -> None:
+    last: Item = _Done()
+    try:
+        for one in shown:
+            if not _put(items, one, left):
+                return
+    except BaseException as error:  # noqa: BLE001 - it is raised again where the windows are taken
+        last = error
+    _put(items, last, left)
+
+
+def _put(items: queue.Queue[Item], item: Item, left: threading.Event) -> bool:
+    """Wait for room, as long as somebody takes; False when nobody does any more."""
+    while not left.is_set():
+        try:
+            items.put(item, timeout=LOOK_SECONDS)
+        except queue.Full:
+            continue
+        return True
+    return False
+
+
+def _taken(items: queue.Queue[Item], threads: list[threading.Thread]) -> Iterator[Shown]:
+    running = len(threads)
+    while running:
+        try:
+            item = items.get(timeout=LOOK_SECONDS)
+        except queue.Empty:
+            if not any(thread.is_alive() for thread in threads) and items.empty():
+                return
+            continue
+        if isinstance(item, BaseException):
+            raise item
+        if isinstance(item, _Done):
+            running -= 1
+        else:
+            yield item

@@ -1,0 +1,109 @@
+"""What boxes are looked for in: a raster, read window by window, or an image that is decoded at once."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from penstock.codecs.headers import UnreadableImage, read_file_header
+from penstock.codecs.images import decode_image
+from penstock.errors import DataError, HopError, Problem
+from penstock.prediction.boxes.window_plans import WindowPlan
+from penstock.results.georeferences import Georeference
+from penstock.sources.paths import read_bytes
+from penstock.sources.rasters.raster_files import RasterFile, describe_raster, stream_tiles
+from penstock.sources.rasters.raster_options import PixelOptions
+from penstock.sources.rasters.raster_pixels import DamagedTile, TilePixels, to_rgb, valid_pixels
+from penstock.sources.rasters.raster_windows import Handles
+
+Pixels = NDArray[np.uint8]
+# Photos that decode in a moment and take some 200 MB; what is larger is read as a raster.
+LARGEST_PHOTO_PX = 1 << 26
+RASTERS = (".tif", ".tiff", ".jp2", ".img", ".vrt")
+
+
+class Shown(NamedTuple):
+    """A window as the network is shown it."""
+
+    number: int
+    pixels: Pixels
+
+
+@dataclass(frozen=True)
+class Scene:
+    """One image or raster: its size, its place on the map, and how its windows are read, in order."""
+
+    name: str
+    width: int
+    height: int
+    place: Georeference | None
+    is_photo: bool
+    read: Callable[[WindowPlan, NDArray[np.int64]], Iterator[Shown]]
+
+
+def open_scene(path: Path, bands: Any) -> Scene:
+    """A file as a scene: TIFF and the like as rasters, photos as images."""
+    if path.suffix.lower() not in RASTERS and bands is None:
+        try:
+            header = read_file_header(path)
+        except (OSError, UnreadableImage) as error:
+            raise HopError("read", str(path), str(error)) from error
+        if header.width * header.height <= LARGEST_PHOTO_PX:
+            return photo_scene(path)
+    raster, problem = describe_raster(path, PixelOptions.of(bands, "auto", None))
+    if raster is None or problem is not None:
+        raise DataError([problem or Problem(str(path), None, "it cannot be read", "Copy it again")])
+    return raster_scene(raster)
+
+
+def photo_scene(path: Path) -> Scene:
+    """An image that is decoded at once, turned as it says."""
+    try:
+        pixels = decode_image(read_bytes(path))
+    except (OSError, UnreadableImage) as error:
+        raise HopError("decode", str(path), str(error)) from error
+    return image_scene(os.fspath(path), pixels)
+
+
+def image_scene(name: str, pixels: Pixels) -> Scene:
+    """An image in memory."""
+
+    def read(plan: WindowPlan, numbers: NDArray[np.int64]) -> Iterator[Shown]:
+        tiles = plan.tiles()
+        for number in numbers.tolist():
+            x, y, width, height = tiles.window(number)
+            yield from _worth_a_look(plan, number, pixels[y : y + height, x : x + width])
+
+    return Scene(name, pixels.shape[1], pixels.shape[0], None, True, read)
+
+
+def raster_scene(raster: RasterFile) -> Scene:
+    """A raster of any size: every strip is decoded once, a band of rows is in memory."""
+    place = Georeference(raster.crs, raster.transform) if raster.crs else None
+
+    def read(plan: WindowPlan, numbers: NDArray[np.int64]) -> Iterator[Shown]:
+        tiles = stream_tiles(Handles(), raster, plan.tiles(), numbers)
+        for number, tile in zip(numbers.tolist(), tiles, strict=True):
+            if isinstance(tile, DamagedTile):
+                raise HopError("read", raster.path.as_posix(), tile.reason)
+            if _has_data(tile, raster):
+                yield from _worth_a_look(plan, number, to_rgb(tile, raster.rules))
+
+    return Scene(os.fspath(raster.path), raster.width, raster.height, place, False, read)
+
+
+def _has_data(tile: TilePixels, raster: RasterFile) -> bool:
+    valid = valid_pixels(tile, raster.rules) if raster.rules.may_lack_data else None
+    return valid is None or bool(valid.any())
+
+
+def _worth_a_look(plan: WindowPlan, number: int, tile: Pixels) -> Iterator[Shown]:
+    """The window, unless it is of one colour: nothing can be seen there."""
+    if (tile != tile[0, 0]).any():
+        yield Shown(number, plan.shown(number, tile))
