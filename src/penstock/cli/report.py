@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import click
 
 import penstock as ps
@@ -10,7 +12,13 @@ import penstock as ps
 @click.command()
 @click.argument("runs", nargs=-1, required=True, metavar="RUN...")
 @click.option("-o", "--output", default=None, help="The page to write; by default report.html in the first Run.")
-def report(runs: tuple[str, ...], output: str | None) -> int:
-    """Write a page that needs nothing else: curves, scores, most wrong samples, settings, how the feed did."""
-    click.echo(ps.report(runs if len(runs) > 1 else runs[0], output))
+@click.option("--truth", default=None, help="RUN is a file of predicted boxes, and these are the true ones.")
+@click.option("--images", default=None, help="Folder of the images of predicted boxes; by default beside their file.")
+@click.option("--min-score", type=float, default=None, help="Leave out predicted boxes below this score.")
+def report(runs: tuple[str, ...], output: str | None, **options: Any) -> int:
+    """Write a page that needs nothing else: curves, scores, most wrong samples, settings, how the feed did.
+
+    A file of predicted boxes may stand in place of a Run, with or without --truth.
+    """
+    click.echo(ps.report(runs if len(runs) > 1 else runs[0], output, **options))
     return 0

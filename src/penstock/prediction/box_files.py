@@ -24,14 +24,19 @@ from penstock.sources.reading import ReadingOptions
 class Comparison:
     """Predictions and truth over the same images and classes.
 
-    images   names as they are written                 listed   which of them the truth lists, with boxes or without
+    names    the images                                listed   which of them the truth lists, with boxes or without
     """
 
     predictions: ImageBoxes
     truth: ImageBoxes
-    images: tuple[str, ...]
+    names: tuple[ImageName, ...]
     listed: NDArray[np.bool_]
     classes: tuple[str, ...]
+
+    @property
+    def images(self) -> tuple[str, ...]:
+        """The images as they are written."""
+        return tuple(written(name) for name in self.names)
 
 
 def read_comparison(predictions: Any, truth: Any, *, images: PathLike | None = None) -> Comparison:
@@ -48,14 +53,24 @@ def read_comparison(predictions: Any, truth: Any, *, images: PathLike | None = N
     predicted = _read(predictions, ReadingOptions(images=folder, classes=true_classes or None))
     predicted_numbers, unlisted = _predicted_images(predicted, true_images)
     classes = tuple(sorted({*true_classes, *predicted.labels}))
-    names = [written(image) for image in (*true_images, *unlisted)]
+    names = (*true_images, *unlisted)
     return Comparison(
         predictions=_image_boxes(predicted, predicted_numbers, classes, scored=True),
         truth=_image_boxes(true, true_numbers, classes, scored=False),
-        images=tuple(names),
+        names=names,
         listed=np.arange(len(names)) < len(true_images),
         classes=classes,
     )
+
+
+def read_predictions(predictions: Any, *, images: PathLike | None = None) -> Comparison:
+    """Predictions alone: a comparison with no truth, in which no image is listed."""
+    rows = _read(predictions, ReadingOptions(images=None if images is None else Path(images)))
+    numbers, names = numbered(rows.images)
+    classes = tuple(sorted(set(rows.labels)))
+    nothing = ImageBoxes(np.zeros(0, np.int64), np.zeros((0, 4)), np.zeros(0, np.int64))
+    boxes = _image_boxes(rows, numbers, classes, scored=True)
+    return Comparison(boxes, nothing, names, np.zeros(len(names), bool), classes)
 
 
 def _predicted_images(rows: Rows, true_images: Sequence[ImageName]) -> tuple[NDArray[np.int64], list[ImageName]]:

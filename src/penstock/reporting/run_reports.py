@@ -5,9 +5,10 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from penstock.errors import RecipeError
+from penstock.reporting.box_pages import BoxPageOptions, box_page, is_boxes, page_of_boxes
 from penstock.reporting.markup import Markup
 from penstock.reporting.page import Part, page
 from penstock.reporting.sections import comparison
@@ -53,12 +54,30 @@ Told = TypeVar("Told")
 OneRun = Run | str | os.PathLike[str]
 
 
-def report(runs: OneRun | Iterable[OneRun], output: str | os.PathLike[str] | None = None) -> Path:
+def report(
+    runs: OneRun | Iterable[OneRun],
+    output: str | os.PathLike[str] | None = None,
+    *,
+    truth: Any = None,
+    images: str | os.PathLike[str] | None = None,
+    min_score: float | None = None,
+) -> Path:
     """Write a page on a Run, or on several beside each other, and give its path.
 
     `output` is the page; by default report.html in the first Run. Its folder is made if it is not there. The page
     needs no network and no other file.
+
+    A table, layer or DataFrame of predicted boxes may stand in place of a Run: its page shows them over their images,
+    which are beside it or in the folder `images`, and with `truth` their scores; `min_score` leaves out what is below.
     """
+    if truth is not None or is_boxes(runs):
+        target = _target(page_of_boxes(runs) if output is None else Path(output))
+        text = box_page(runs, BoxPageOptions(truth, images, min_score))
+        target.parent.mkdir(parents=True, exist_ok=True)
+        write_whole(target, text)
+        return target
+    if images is not None or min_score is not None:
+        raise RecipeError("images and min_score belong to a page on predicted boxes, not to one on a Run.")
     chosen = _runs(runs)
     target = _target(chosen[0].folder / PAGE_NAME if output is None else Path(output))
     text = report_page(chosen)
