@@ -90,6 +90,8 @@ def test_a_layer_takes_the_place_of_its_raster(tmp_path: Path) -> None:
     truth = write(tmp_path / "truth.csv", "image_path,xmin,ymin,xmax,ymax,label\na.tif,5,5,20,20,Tree\n")
     found = ps.evaluate(tmp_path / "found.gpkg", truth=truth).scores
     assert found["box_precision"] == 0.5 and found["box_recall"] == 1 and found["ap50"] == 1
+    unnamed = table.drop(columns="image_path")
+    assert ps.evaluate(unnamed, truth=truth, images=tmp_path).scores == pytest.approx(found, nan_ok=True)
     (tmp_path / "a.tif").unlink()
     with pytest.raises(DataError, match="'a.tif' does not exist"):
         ps.evaluate(tmp_path / "found.gpkg", truth=truth)

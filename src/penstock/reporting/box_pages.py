@@ -30,6 +30,9 @@ MOST_PICTURES = 24
 PICTURE_PX = 480
 PICTURE_QUALITY = 80
 BOX_ENDINGS = frozenset({*TABLE_ENDINGS, *LAYER_ENDINGS, ".json", ".xml"})
+# Crowns want larger pictures than photos of one thing.
+WIDE = "grid-template-columns:repeat(auto-fill,minmax(18rem,1fr))"
+TALL = "height:auto;max-height:24rem"
 # The two colours of a picture, by their number in the palette.
 PREDICTED, TRUE = 0, 1
 
@@ -131,7 +134,7 @@ def _pictures(scores: BoxScores, both: Comparison, options: BoxPageOptions) -> M
         "Predicted boxes are red, true ones yellow; the worst images first." if len(both.truth) else "Fullest first."
     )
     told = [note(order) if figures else None, _missing(missing)]
-    return joined([*told, tag("div", figures, class_="samples")])
+    return joined([*told, tag("div", figures, class_="samples", style=WIDE)])
 
 
 def _missing(names: list[str]) -> Markup | None:
@@ -162,4 +165,5 @@ def _figure(scores: BoxScores, both: Comparison, number: int, file: Path) -> Mar
     precision, recall = score_text(scores.precisions[number]), score_text(scores.recalls[number])
     verdict = tag("p", f"precision {precision}, recall {recall}", class_="place") if len(both.truth) else None
     caption = tag("figcaption", tag("p", counts), verdict, tag("p", shortened(name, 60), class_="place"))
-    return tag("figure", tag("img", src=f"data:image/jpeg;base64,{data}", alt=f"{name[-80:]}: {counts}"), caption)
+    source = f"data:image/jpeg;base64,{data}"
+    return tag("figure", tag("img", src=source, alt=f"{name[-80:]}: {counts}", style=TALL), caption)
