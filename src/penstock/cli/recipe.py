@@ -10,6 +10,6 @@ from penstock.recipes.templates import recipe_text
 @click.command()
 @click.argument("kind")
 def recipe(kind: str) -> int:
-    """Write a commented recipe with every key and its default. KIND: images."""
+    """Write a commented recipe with every key and its default. KIND: images or trees."""
     click.echo(recipe_text(kind), nl=False)
     return 0

@@ -28,6 +28,11 @@ TEMPLATES = {
         "Learns what an image is, from images with classes.",
         {("data", "path"): "pets.pack", ("run", "folder"): "runs/pets"},
     ),
+    "trees": Template(
+        "detection",
+        "Learns where things are, from images or rasters with boxes.",
+        {("data", "path"): "crowns.pack", ("run", "folder"): "runs/trees"},
+    ),
 }
 
 
