@@ -12,7 +12,7 @@ from penstock.flow.making.program import Program
 from penstock.flow.order.batches import Schedule
 from penstock.samples import Source
 
-LOOKED_AT = 256  # samples whose pages are looked at to tell whether data is in memory
+LOOKED_AT = 64  # samples whose pages are looked at to tell whether data is in memory
 WARM = 0.98  # from this share on nothing is asked for
 MOST_AHEAD = 256 * 2**20  # bytes; a disk of 2 GB/s reads them in an eighth of a second
 SHARE_OF_MEMORY = 0.8  # a pack above this share of free memory gives its pages back
