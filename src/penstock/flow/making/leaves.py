@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -35,6 +36,12 @@ class Leaf:
     chain: Chain
     fusion: Fusion | None
 
+    @functools.cached_property
+    def _names(self) -> list[str]:
+        """The fields beside the image."""
+        schema = self.source.schema
+        return [field.name for field in schema.fields if field != schema.image]
+
     @property
     def kinds(self) -> Mapping[str, Kind]:
         return {field.name: field.kind for field in self.source.schema.fields}
@@ -66,7 +73,7 @@ class Leaf:
 
         Rows that failed are left alone, and those that fail here are added to them.
         """
-        names = [field.name for field in self.source.schema.fields if field != self.source.schema.image]
+        names = self._names
         if not names or self._gathered(draws, rows, names):
             return
         kinds = {name: kind for name, kind in self.kinds.items() if name in names}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import threading
 from collections import OrderedDict
 from dataclasses import dataclass, field
@@ -19,6 +20,7 @@ from penstock.flow.making.layout import Layout
 from penstock.flow.making.leaves import Leaf
 from penstock.flow.making.rows import NUMBERS, Rows
 from penstock.flow.measuring.hops import Costs, Stopwatch
+from penstock.flow.measuring.lock_wait import locking
 from penstock.flow.order.draws import Draws, Order
 from penstock.flow.steps import Batch
 
@@ -71,10 +73,16 @@ class Program:
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in vars(self).items() if name not in ("_blocks", "_lock")}
+        own = ("_blocks", "_lock", "locking_sources")
+        return {name: value for name, value in vars(self).items() if name not in own}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).update(state, _blocks=OrderedDict(), _lock=threading.Lock())
+
+    @functools.cached_property
+    def locking_sources(self) -> tuple[Any, ...]:
+        """The sources that make threads wait for one another."""
+        return tuple(locking(leaf.source for leaf in self.leaves))
 
     @property
     def makes_whole_batches(self) -> bool:

@@ -8,23 +8,24 @@ from typing import Any
 from penstock.samples import Concat, Subset
 
 
-def lock_wait_seconds(sources: Iterable[Any]) -> float:
-    """Of the calling thread, since it began, over all sources that have a lock and tell (`lock_wait_seconds()`)."""
-    return sum((float(source.lock_wait_seconds()) for source in _locking(sources)), 0.0)
+def lock_wait_seconds(locking_sources: Iterable[Any]) -> float:
+    """Of the calling thread, since it began, over sources that have a lock."""
+    return sum((float(source.lock_wait_seconds()) for source in locking_sources), 0.0)
 
 
 def lock_names(sources: Iterable[Any]) -> list[str]:
     """What those locks are called (`lock_name`)."""
-    return list(dict.fromkeys(getattr(source, "lock_name", "a lock") for source in _locking(sources)))
+    return list(dict.fromkeys(getattr(source, "lock_name", "a lock") for source in locking(sources)))
 
 
-def _locking(sources: Iterable[Any]) -> Iterator[Any]:
+def locking(sources: Iterable[Any]) -> Iterator[Any]:
+    """The sources below these that have a lock and tell how long it was waited for (`lock_wait_seconds()`)."""
     for source in sources:
         if isinstance(source, Concat):
-            yield from _locking(source.sources)
+            yield from locking(source.sources)
         elif isinstance(source, Subset) or hasattr(source, "step"):  # clips
-            yield from _locking([source.source])
+            yield from locking([source.source])
         elif hasattr(source, "leaf"):  # a cache
-            yield from _locking([source.leaf.source])
+            yield from locking([source.leaf.source])
         elif hasattr(source, "lock_wait_seconds"):
             yield source

@@ -99,12 +99,11 @@ class Threads:
 def answered(program: Program, task: Task, arrays: Arrays, core_wait: CoreWait | None = None) -> Done:
     """The answer to a task, whatever happens: an error is raised where the batch is asked for."""
     before = 0.0 if core_wait is None else core_wait.seconds()
-    sources = [leaf.source for leaf in program.leaves]
-    locked = lock_wait_seconds(sources)
+    locked = lock_wait_seconds(program.locking_sources)
     try:
         made = run_task(program, task, arrays)
         made.costs.core_wait_seconds = 0.0 if core_wait is None else core_wait.seconds() - before
-        made.costs.lock_wait_seconds = lock_wait_seconds(sources) - locked
+        made.costs.lock_wait_seconds = lock_wait_seconds(program.locking_sources) - locked
         return Done(task, made, None)
     except BaseException as error:  # noqa: BLE001 - it is not swallowed: the consumer raises it
         return Done(task, None, error)
