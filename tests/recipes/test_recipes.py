@@ -61,9 +61,9 @@ def test_a_short_recipe_has_the_defaults_of_python_and_a_folder_by_its_name(pets
 def test_the_written_recipe_explains_every_key_and_reads_as_the_defaults(pets: Path, kind: str) -> None:
     text = recipe_text(kind)
     recipe = read(text)
-    assert recipe == Recipe(
-        task_class(TEMPLATES[kind].task)(), DataOptions(path="pets.pack"), run=RunOptions(folder="runs/pets")
-    )
+    template = TEMPLATES[kind]
+    path, folder = (template.examples[key] for key in (("data", "path"), ("run", "folder")))
+    assert recipe == Recipe(task_class(template.task)(), DataOptions(path=path), run=RunOptions(folder=folder))
     lines = [line for line in text.splitlines() if line.startswith("  ")]
     assert len(lines) == len(legal_keys(TEMPLATES[kind].task))
     assert all(" # " in line for line in lines)

@@ -12,7 +12,7 @@ from penstock.cli.answering import answer_options
 from penstock.cli.options import SOURCE_OPTIONS, adding
 from penstock.errors import RecipeError, require_learning
 from penstock.prediction import predicting
-from penstock.prediction.boxes.options import OVERLAP, BoxOptions
+from penstock.prediction.boxes.options import OVERLAP, FindingOptions
 
 
 def gsd(text: str) -> float | str:
@@ -49,7 +49,7 @@ BOX_OPTIONS: dict[str, tuple[Any, str]] = {
     help="The table to write (.csv, .jsonl, .parquet; boxes also as .gpkg, .geojson, .shp, .json); else it is shown.",
 )
 @answer_options(predicting.predict)
-@adding(BOX_OPTIONS, {field.name: None for field in dataclasses.fields(BoxOptions)})
+@adding(BOX_OPTIONS, {field.name: None for field in dataclasses.fields(FindingOptions)})
 @click.option("--plot", default=None, help="Boxes: draw them over their images (.png, .jpg, .webp).")
 def predict(run: str, data: tuple[str, ...], output: str | None, plot: str | None, **options: Any) -> int:
     """Answer for images: files, folders, patterns or a pack, by what a Run or a checkpoint has learned."""

@@ -39,7 +39,7 @@ def predict(
 
     A detector gives a row for each box: x1 y1 x2 y2, label, score, image_path, and geometry where the image is on a
     map; rasters of any size are looked at window by window. Its table can be saved as .gpkg, .geojson, .shp,
-    .parquet, .csv and .json (COCO), `options` are those of `BoxOptions`, and `attrs["problems"]` names skipped files.
+    .parquet, .csv and .json (COCO), `options` are those of `FindingOptions`, and `attrs["problems"]` names skipped ones.
     """
     require("torch", "train", "Prediction")
     from penstock.prediction.answering import AnswerOptions
@@ -65,17 +65,17 @@ def _boxes(
     model: Model, data: Any, output: str | os.PathLike[str] | None, answering: AnswerOptions, given: dict[str, Any]
 ) -> pd.DataFrame | Path:
     from penstock.prediction.boxes.finding_boxes import boxes_in_files, boxes_in_source
-    from penstock.prediction.boxes.options import BoxOptions
+    from penstock.prediction.boxes.options import FindingOptions
     from penstock.prediction.finding import files_or_source
     from penstock.results.box_writing import check_box_output
 
     if output is not None:
         check_box_output(output)
-    names = [field.name for field in fields(BoxOptions)]
+    names = [field.name for field in fields(FindingOptions)]
     for name in given:
         if name not in names:
             raise RecipeError(f"predict has no option {name!r}.{nearest(name, names)}")
-    options = BoxOptions(**given)
+    options = FindingOptions(**given)
     found = files_or_source(data)
     if isinstance(found, list):
         table: Any = boxes_in_files(model, found, options, answering)

@@ -15,7 +15,7 @@ from penstock.prediction.answering import AnswerOptions, answered
 from penstock.prediction.boxes.areas import Area, read_area
 from penstock.prediction.boxes.asking import ask
 from penstock.prediction.boxes.mosaics import SceneBoxes, mosaic
-from penstock.prediction.boxes.options import BoxOptions
+from penstock.prediction.boxes.options import FindingOptions
 from penstock.prediction.boxes.reading_ahead import windows_ahead
 from penstock.prediction.boxes.scenes import Scene, Shown, open_scene
 from penstock.prediction.boxes.window_plans import WindowPlan, window_plan
@@ -66,7 +66,7 @@ class Collected:
         return table
 
 
-def boxes_in_files(model: Model, files: list[Path], options: BoxOptions, answering: AnswerOptions) -> Any:
+def boxes_in_files(model: Model, files: list[Path], options: FindingOptions, answering: AnswerOptions) -> Any:
     """The table of boxes of image files and rasters, one after another."""
     model = _with_thresholds(model, options)
     polygons = None if options.within is None else read_area(options.within)
@@ -85,7 +85,7 @@ def boxes_in_files(model: Model, files: list[Path], options: BoxOptions, answeri
 
 
 def boxes_in_scene(
-    model: Model, scene: Scene, options: BoxOptions, answering: AnswerOptions, polygons: Any = None
+    model: Model, scene: Scene, options: FindingOptions, answering: AnswerOptions, polygons: Any = None
 ) -> SceneBoxes:
     """The boxes of one image, best first."""
     task: Any = model.task
@@ -98,7 +98,7 @@ def boxes_in_scene(
     return found if area is None else found.taken(np.flatnonzero(area.holds(found.boxes)))
 
 
-def _plan(task: Any, scene: Scene, options: BoxOptions) -> WindowPlan:
+def _plan(task: Any, scene: Scene, options: FindingOptions) -> WindowPlan:
     red, green, blue = (round(level) for level in Normalize(task.normalize).mean)
     return window_plan(
         scene.width,
@@ -111,7 +111,7 @@ def _plan(task: Any, scene: Scene, options: BoxOptions) -> WindowPlan:
     )
 
 
-def _ratio(task: Any, scene: Scene, options: BoxOptions) -> float:
+def _ratio(task: Any, scene: Scene, options: FindingOptions) -> float:
     """Pixels of the image for each of the model's resolution; 1 where either does not say."""
     wanted = task.gsd if options.gsd == "auto" else options.gsd
     if scene.place is None or not isinstance(wanted, (int, float)):
@@ -121,7 +121,7 @@ def _ratio(task: Any, scene: Scene, options: BoxOptions) -> float:
     return 1.0 if found is None else wanted / found
 
 
-def boxes_in_source(model: Model, source: Source, options: BoxOptions, answering: AnswerOptions) -> Any:
+def boxes_in_source(model: Model, source: Source, options: FindingOptions, answering: AnswerOptions) -> Any:
     """The table of boxes of a pack or another source, each sample looked at as a whole."""
     model = _with_thresholds(model, options)
     task: Any = model.task
@@ -145,7 +145,7 @@ def _place_of(sample: dict[str, Any]) -> Georeference | None:
     return Georeference(str(crs), tuple(map(float, transform))) if crs and transform is not None else None
 
 
-def _with_thresholds(model: Model, options: BoxOptions) -> Model:
+def _with_thresholds(model: Model, options: FindingOptions) -> Model:
     changed = options.thresholds()
     return model.changed(**changed) if changed else model
 

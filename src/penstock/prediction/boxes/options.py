@@ -14,7 +14,7 @@ WHOLE_PX = 1024
 
 
 @dataclass(frozen=True)
-class BoxOptions:
+class FindingOptions:
     """How images are looked at.
 
     tile_px           side of the windows that images are cut into, in pixels of the model's resolution; by default

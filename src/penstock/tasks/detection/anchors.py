@@ -24,6 +24,7 @@ SCALES = tuple(float(f"{2 ** (half / 2):.3g}") for half in range(7))
 FITTING_IOU = 0.5
 # Where this share of boxes has a fitting anchor, nothing is changed: trained heads keep their meaning.
 ENOUGH = 0.9
+NEARLY = 0.02
 
 
 def cell_anchors(stride: int, scale: float) -> torch.Tensor:
@@ -55,9 +56,13 @@ def _shape_iou(sizes: NDArray[np.floating], anchors: NDArray[np.floating]) -> ND
     return ratio
 
 
-def fitted_scale(sizes: NDArray[np.floating], strides: tuple[int, ...]) -> float:
-    """The default, unless many boxes have no anchor of their size: then the scale that the most boxes fit."""
+def fitted_scale(sizes: NDArray[np.floating], strides: tuple[int, ...], fewer: tuple[int, ...]) -> float:
+    """The default, unless many boxes have no anchor of their size.
+
+    Then, of the scales that nearly all boxes fit which fit any, the one with which they need the coarse maps least.
+    """
     if fitting_share(sizes, DEFAULT_SCALE, strides) >= ENOUGH:
         return DEFAULT_SCALE
-    # Of equal ones the nearest to the default.
-    return max(SCALES, key=lambda scale: (fitting_share(sizes, scale, strides), -abs(math.log(scale / DEFAULT_SCALE))))
+    shares = {scale: fitting_share(sizes, scale, strides) for scale in SCALES}
+    good = [scale for scale, share in shares.items() if share >= max(shares.values()) - NEARLY]
+    return max(good, key=lambda scale: (fitting_share(sizes, scale, fewer), -abs(math.log(scale / DEFAULT_SCALE))))

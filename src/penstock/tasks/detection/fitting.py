@@ -24,7 +24,7 @@ def fitted_anchors(task: Any, source: Source) -> dict[str, Any]:
     if field is None or AUTO not in (task.anchor_scale, task.levels):
         return {}
     sizes = box_sizes(source, field) * task.input_scale
-    scale = fitted_scale(sizes, STRIDES) if task.anchor_scale == AUTO else float(task.anchor_scale)
+    scale = fitted_scale(sizes, STRIDES, STRIDES[:FEW]) if task.anchor_scale == AUTO else float(task.anchor_scale)
     levels = fitted_levels(sizes, scale) if task.levels == AUTO else task.levels
     return {"anchor_scale": scale, "levels": levels}
 

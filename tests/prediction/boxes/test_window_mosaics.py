@@ -1,0 +1,138 @@
+"""Windows put together give what a look at the whole image gives: tested with a network that sees 8 px at a time."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+torch = pytest.importorskip("torch")
+pytest.importorskip("torchvision")
+
+import penstock as ps  # noqa: E402
+from penstock.prediction.answering import AnswerOptions  # noqa: E402
+from penstock.prediction.boxes.asking import ask  # noqa: E402
+from penstock.prediction.boxes.finding_boxes import boxes_in_scene  # noqa: E402
+from penstock.prediction.boxes.mosaics import mosaic  # noqa: E402
+from penstock.prediction.boxes.options import FindingOptions  # noqa: E402
+from penstock.prediction.boxes.reading_ahead import windows_ahead  # noqa: E402
+from penstock.prediction.boxes.scenes import Scene, Shown, image_scene  # noqa: E402
+from penstock.prediction.boxes.window_plans import window_plan  # noqa: E402
+from penstock.prediction.models import Model  # noqa: E402
+from penstock.tasks.detection.retina import Candidates, Seen  # noqa: E402
+
+
+class Spots(torch.nn.Module):
+    """A box of 16 px around every cell of 8 px that is bright; the brighter, the surer."""
+
+    def forward(self, images: Any) -> Seen:
+        bright = torch.nn.functional.avg_pool2d(images.mean(dim=1, keepdim=True), 8)
+        logits = bright.flatten(1)[:, :, None] * 2
+        down, across = torch.meshgrid(*(torch.arange(side) * 8.0 for side in bright.shape[2:]), indexing="ij")
+        middle = torch.stack([across, down], dim=2).reshape(-1, 2) + 4
+        anchors = torch.cat([middle - 8, middle + 8], dim=1)
+        return Seen(logits, torch.zeros(len(images), len(anchors), 4), anchors)
+
+    def candidates(self, seen: Seen, least_score: float) -> list[Candidates]:
+        found = []
+        for logits in seen.logits:
+            kept = logits[:, 0].sigmoid() >= least_score
+            found.append(Candidates(seen.anchors[kept], logits[kept].sigmoid()))
+        return found
+
+
+TASK = ps.Detection(["Spot"], backbone="tiny", levels=3, anchor_scale=4.0, score_threshold=0.6, nms_threshold=0.1)
+MODEL = Model(TASK, Spots(), device="cpu")
+ANSWERING = AnswerOptions()
+
+
+def picture(width: int, height: int, seed: int) -> Any:
+    """Bright spots of different brightness, far enough apart that no two are one's neighbours' neighbours."""
+    rng = np.random.default_rng(seed)
+    pixels = rng.integers(0, 40, (height, width, 3)).astype(np.uint8)
+    for y in range(8, height - 16, 32):
+        for x in range(8, width - 16, 32):
+            if rng.random() < 0.6:
+                pixels[y : y + 8, x : x + 8] = rng.integers(200, 256)
+    return pixels
+
+
+def found_in(scene: Scene, **options: Any) -> Any:
+    return boxes_in_scene(MODEL, scene, FindingOptions(**options), ANSWERING)
+
+
+@settings(max_examples=25, deadline=None)
+@given(
+    width=st.integers(40, 400),
+    height=st.integers(40, 400),
+    tile_px=st.sampled_from([64, 96, 100, 128, 200]),
+    overlap=st.sampled_from([0.05, 0.25, 0.5]),
+    seed=st.integers(0, 9),
+)
+def test_windows_give_what_the_whole_image_gives(
+    width: int, height: int, tile_px: int, overlap: float, seed: int
+) -> None:
+    scene = image_scene("spots", picture(width, height, seed))
+    whole, cut = found_in(scene, tile_px=400), found_in(scene, tile_px=tile_px, overlap=overlap)
+    np.testing.assert_allclose(cut.boxes, whole.boxes, atol=0.01)
+    np.testing.assert_allclose(cut.scores, whole.scores, atol=1e-4)
+
+
+@settings(max_examples=20, deadline=None)
+@given(order=st.permutations(list(range(16))), workers=st.integers(1, 5))
+def test_the_answer_does_not_depend_on_the_order_of_windows(order: list[int], workers: int) -> None:
+    pixels = picture(250, 250, 1)
+    scene = image_scene("spots", pixels)
+    plan = window_plan(250, 250, tile_px=80, overlap=0.1, stride=32)
+    numbers = np.arange(len(plan.grid))
+    shown = {one.number: one for one in scene.read(plan, numbers)}
+    mixed = [shown[number] for number in order if number in shown]
+    straight = mosaic(plan, ask(MODEL, windows_ahead(scene, plan, numbers, workers), "32"), TASK)
+    other = mosaic(plan, ask(MODEL, mixed, "32"), TASK)
+    assert len(straight.scores) > 10
+    for one, two in zip(straight, other, strict=True):
+        np.testing.assert_array_equal(one, two)
+
+
+def test_windows_begin_at_whole_strides_and_cover_everything() -> None:
+    plan = window_plan(2299, 2472, tile_px=400, overlap=0.05, stride=64)
+    assert set(np.array([*plan.grid.columns, *plan.grid.rows]) % 64) == {0}
+    assert plan.grid.columns[1] == 384
+    assert len(plan.grid) == 42
+    assert plan.grid.columns[-1] + 400 >= 2299
+
+
+def test_windows_of_a_finer_image_are_larger_in_its_pixels() -> None:
+    plan = window_plan(4000, 4000, tile_px=400, overlap=0.05, stride=32, ratio=4.0)
+    assert plan.grid.tile_px == 1600
+    tile = np.zeros((1600, 1600, 3), np.uint8)
+    assert plan.shown(0, tile).shape == (400, 400, 3)
+
+
+def test_windows_of_one_colour_are_not_looked_at() -> None:
+    pixels = picture(256, 256, 2)
+    pixels[:, 128:] = 255
+    scene = image_scene("half", pixels)
+    plan = window_plan(256, 256, tile_px=64, overlap=0, stride=32)
+    looked = {one.number for one in scene.read(plan, np.arange(len(plan.grid)))}
+    assert looked == {number for number in range(len(plan.grid)) if plan.grid.window(number).x < 128}
+
+
+def test_an_error_of_a_reader_comes_out_and_no_thread_stays() -> None:
+    import threading
+
+    def read(plan: Any, numbers: Any) -> Any:
+        yield Shown(0, np.zeros((64, 64, 3), np.uint8))
+        raise OSError("the disk is gone")
+
+    scene = Scene("broken", 640, 640, None, True, read)
+    plan = window_plan(640, 640, tile_px=64, overlap=0, stride=32)
+    with pytest.raises(OSError, match="the disk is gone"):
+        list(windows_ahead(scene, plan, np.arange(len(plan.grid)), 2))
+    left_early = windows_ahead(image_scene("spots", picture(640, 640, 0)), plan, np.arange(len(plan.grid)), 3)
+    next(left_early)
+    left_early.close()
+    assert not [thread for thread in threading.enumerate() if thread.name == "penstock-reader"]
