@@ -11,7 +11,7 @@ torch = pytest.importorskip("torch")
 pytest.importorskip("torchvision")
 
 import penstock as ps  # noqa: E402
-from penstock.tasks.transforms import as_image  # noqa: E402
+from penstock.tasks.transforms import as_image, own_transform  # noqa: E402
 from shape_making import SHAPES, Shapes  # noqa: E402
 from transform_functions import inverted, relabelled, speckled  # noqa: E402
 
@@ -125,3 +125,46 @@ def test_a_pipeline_that_cannot_be_seeded_is_refused() -> None:
     albumentations = pytest.importorskip("albumentations")
     with pytest.raises(ps.RecipeError, match="Compose"):
         batch_of(type("Old", (), {"__module__": albumentations.__name__, "__call__": lambda self, **values: values})())
+
+
+# Boxes
+
+
+def _boxed_sample() -> dict[str, Any]:
+    image = np.zeros((40, 60, 3), np.uint8)
+    image[10:20, 5:25] = 255
+    return {
+        "image": image,
+        "boxes": np.array([[5, 10, 25, 20], [50, 0, 60, 40]], np.float32),
+        "box_label": np.array([4, 2]),
+    }
+
+
+def test_boxes_go_through_a_pipeline_as_users_of_pascal_voc_write_it() -> None:
+    albumentations = pytest.importorskip("albumentations")
+
+    def get_transform(augment: bool) -> Any:
+        steps = [albumentations.HorizontalFlip(p=1.0 if augment else 0.0), albumentations.Crop(30, 0, 60, 40)]
+        boxes = albumentations.BboxParams(format="pascal_voc", label_fields=["category_ids"])
+        return albumentations.Compose(steps, bbox_params=boxes)
+
+    made = own_transform(get_transform)(_boxed_sample(), np.random.default_rng(0))
+    np.testing.assert_allclose(made["boxes"], [[5, 10, 25, 20]], atol=1e-4)
+    assert made["boxes"].dtype == np.float32
+    assert made["box_label"].tolist() == [4]
+    assert made["image"][10:20, 5:25].min() == 255
+
+
+def test_boxes_of_another_format_are_refused() -> None:
+    albumentations = pytest.importorskip("albumentations")
+    boxes = albumentations.BboxParams(format="coco", label_fields=["category_ids"])
+    with pytest.raises(ps.RecipeError, match="pascal_voc"):
+        own_transform(albumentations.Compose([albumentations.HorizontalFlip()], bbox_params=boxes))
+
+
+def test_an_image_that_changes_its_size_must_take_its_boxes_along() -> None:
+    crop = own_transform(lambda image: image[:20, :20])
+    with pytest.raises(ps.RecipeError, match="boxes do not follow"):
+        crop(_boxed_sample())
+    brighter = own_transform(lambda image: np.minimum(image, 100))
+    assert brighter(_boxed_sample())["image"].max() == 100
