@@ -75,7 +75,7 @@ def image_scene(name: str, pixels: Pixels) -> Scene:
     """An image in memory."""
 
     def read(plan: WindowPlan, numbers: NDArray[np.int64]) -> Iterator[Shown]:
-        tiles = plan.tiles()
+        tiles = plan.tiles
         for number in numbers.tolist():
             x, y, width, height = tiles.window(number)
             yield from _worth_a_look(plan, number, pixels[y : y + height, x : x + width])
@@ -88,7 +88,7 @@ def raster_scene(raster: RasterFile) -> Scene:
     place = Georeference(raster.crs, raster.transform) if raster.crs else None
 
     def read(plan: WindowPlan, numbers: NDArray[np.int64]) -> Iterator[Shown]:
-        tiles = stream_tiles(Handles(), raster, plan.tiles(), numbers)
+        tiles = stream_tiles(Handles(), raster, plan.tiles, numbers)
         for number, tile in zip(numbers.tolist(), tiles, strict=True):
             if isinstance(tile, DamagedTile):
                 raise HopError("read", raster.path.as_posix(), tile.reason)

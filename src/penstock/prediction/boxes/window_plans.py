@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,6 +37,7 @@ class WindowPlan:
         """Pixels that the network is shown for each of the image."""
         return self.shown_px / self.grid.tile_px
 
+    @cached_property
     def tiles(self) -> TileGrid:
         """The same windows moved back inside of the image, as rasters are read."""
         tile = self.grid.tile_px
@@ -49,7 +51,7 @@ class WindowPlan:
     def shown(self, number: int, tile: Pixels) -> Pixels:
         """A window as the network is shown it, from the tile that was moved back."""
         row, column = divmod(number, len(self.grid.columns))
-        inner = self.tiles().window(number)
+        inner = self.tiles.window(number)
         part = tile[self.grid.rows[row] - inner.y :, self.grid.columns[column] - inner.x :]
         side = self.grid.tile_px
         if part.shape[:2] != (side, side):

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from penstock.errors import require
 from penstock.samples import Source, annotations_of
 from penstock.tasks.detection.anchors import DEFAULT_SCALE, fitted_scale, fitting_share
 from penstock.tasks.detection.box_data import box_sizes, boxes_field
@@ -66,7 +67,10 @@ def metres_per_pixel(transform: Any, crs: str, *, x: float = 0.0, y: float = 0.0
     if not crs:
         return None
     a, b, _, d, e, north = (float(value) for value in transform)
-    units = _metres_per_unit(crs)
+    try:
+        units = _metres_per_unit(crs)
+    except require("rasterio.errors", "geo", "Reading coordinate systems").CRSError:  # one of a building site, perhaps
+        return None
     across, down = math.hypot(a, d), math.hypot(b, e)
     if units is not None:
         return float(f"{math.sqrt(across * down) * units:.6g}")
@@ -76,7 +80,5 @@ def metres_per_pixel(transform: Any, crs: str, *, x: float = 0.0, y: float = 0.0
 
 def _metres_per_unit(crs: str) -> float | None:
     """Metres in the unit of a coordinate system; None for degrees."""
-    from penstock.errors import require
-
     system = require("rasterio.crs", "geo", "Reading coordinate systems").CRS.from_user_input(crs)
     return None if system.is_geographic else float(system.linear_units_factor[1])
