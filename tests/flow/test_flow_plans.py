@@ -206,7 +206,7 @@ MISTAKES = {
     "take of less than nothing": (lambda: numbers().take(-1), "whole number from 0"),
     "prefetch of nothing": (lambda: numbers().prefetch(0), "whole number from 1"),
     "clips without videos": (lambda: list(numbers().clips().batch(4)), "image field"),
-    "a list as a source": (lambda: ps.Flow([1, 2, 3]), "penstock.open.*penstock.from_generator"),  # type: ignore[arg-type]
+    "a list as a source": (lambda: ps.Flow([1, 2, 3]), "penstock.from_sequence"),  # type: ignore[arg-type]
     "a class as an augmentation": (lambda: list(pictures().map(HorizontalFlip).batch(4)), "HorizontalFlip\\("),
     "a field that is not there": (lambda: list(numbers().map(abs, field="image").batch(4)), "a sample has value"),
 }
