@@ -39,7 +39,7 @@ def predict(
 
     A detector gives a row for each box: x1 y1 x2 y2, label, score, image_path, and geometry where the image is on a
     map; rasters of any size are looked at window by window. Its table can be saved as .gpkg, .geojson, .shp,
-    .parquet, .csv and .json (COCO), `options` are those of `FindingOptions`, and `attrs["problems"]` names skipped ones.
+    .parquet, .csv and .json (COCO), `options` are those of `FindingOptions`, and `attrs["problems"]` the skipped.
     """
     require("torch", "train", "Prediction")
     from penstock.prediction.answering import AnswerOptions
