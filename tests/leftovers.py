@@ -6,6 +6,7 @@ import gc
 import threading
 import time
 from collections.abc import Callable
+from multiprocessing import resource_tracker
 from pathlib import Path
 from typing import NamedTuple
 
@@ -22,10 +23,14 @@ class Held(NamedTuple):
 
 
 def held() -> Held:
-    """Child processes (also those that nobody waited for), our threads, open descriptors, named shared memory."""
+    """Child processes (also those that nobody waited for), our threads, open descriptors, named shared memory.
+
+    Python's own tracker of shared memory does not count: once something has started it, it stays as long as Python.
+    """
     shared = Path("/dev/shm")
+    tracker = getattr(resource_tracker._resource_tracker, "_pid", None)
     return Held(
-        frozenset(child.pid for child in psutil.Process().children(recursive=True)),
+        frozenset(child.pid for child in psutil.Process().children(recursive=True) if child.pid != tracker),
         frozenset(thread.name for thread in threading.enumerate() if thread.name.startswith("penstock")),
         sum(1 for _ in Path("/proc/self/fd").iterdir()),
         frozenset(path.name for path in shared.iterdir()) if shared.is_dir() else frozenset(),
