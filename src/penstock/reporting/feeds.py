@@ -8,11 +8,11 @@ from itertools import pairwise
 from typing import Any
 
 from penstock.flow.measuring.hops import HOPS
+from penstock.flow.measuring.waiting import Waiting
 from penstock.reporting.wording import number, percent
 from penstock.runs.run import Line
 
 MOST_RATES = 60  # stretches of a training whose rates are told
-NOTABLE_SHARE = 0.1  # of the time; less waiting than this is nothing to do about
 
 
 @dataclass(frozen=True)
@@ -47,12 +47,16 @@ class FeedTotals:
     hops: tuple[HopTotal, ...]
 
     @property
+    def waiting(self) -> Waiting:
+        return Waiting(self.waited_seconds, self.used_seconds)
+
+    @property
     def seconds(self) -> float:
-        return self.waited_seconds + self.used_seconds
+        return self.waiting.seconds
 
     @property
     def waiting_share(self) -> float:
-        return self.waited_seconds / self.seconds
+        return self.waiting.share
 
     @property
     def samples_per_second(self) -> float:
@@ -63,12 +67,8 @@ class FeedTotals:
         return sum(hop.cpu_seconds for hop in self.hops)
 
     @property
-    def is_bound_by_data(self) -> bool:
-        return self.waiting_share >= NOTABLE_SHARE
-
-    @property
     def limit(self) -> str:
-        return "bound by data" if self.is_bound_by_data else "bound by compute"
+        return self.waiting.limit
 
 
 def feed_totals(lines: Sequence[Line]) -> FeedTotals | None:
@@ -128,10 +128,9 @@ def rates(lines: Sequence[Line]) -> tuple[tuple[float, float], ...]:
 
 def limit_sentence(totals: FeedTotals) -> str:
     """Whether data or compute was the limit, and what could be won."""
-    if not totals.is_bound_by_data:
+    if not totals.waiting.is_bound_by_data:
         return f"Bound by compute: the network waited for data in {percent(totals.waiting_share)} of the time."
-    gain = min(totals.seconds / max(totals.used_seconds, 1e-9), 100)
     return (
         f"Bound by data: the network waited for it in {percent(totals.waiting_share)} of the time. "
-        f"Without waiting, training would be {gain:.1f} × as fast."
+        f"Without waiting, training would be {totals.waiting.gain:.1f} × as fast."
     )

@@ -9,27 +9,25 @@ from typing import Any
 from lightning.pytorch.callbacks import Callback
 
 from penstock.flow.measuring.hops import HOPS
+from penstock.flow.measuring.waiting import Waiting
 
 WATCH_SECONDS = 5.0
 FEWEST_BATCHES = 3  # between two lines: the use of the last one is not over yet
-NOTABLE_SHARE = 0.1  # of the time; less waiting than this is nothing to do about
 Say = Callable[[str], None]
 
 
 def limit_line(metrics: Mapping[str, Any]) -> str:
     """In words, from the metrics of the training flow."""
-    waited, used = metrics["waited_seconds"], metrics["consumer_seconds"]
-    total = waited + used
-    if not total or not metrics["batches"]:
+    waiting = Waiting(metrics["waited_seconds"], metrics["consumer_seconds"])
+    if not waiting.seconds or not metrics["batches"]:
         return "too few steps to say whether data or compute is the limit."
-    share = waited / total
-    rate = f"{metrics['samples'] / total:,.0f} samples/s"
-    if share < NOTABLE_SHARE:
+    share = waiting.share
+    rate = f"{metrics['samples'] / waiting.seconds:,.0f} samples/s"
+    if not waiting.is_bound_by_data:
         return f"bound by compute: {1 - share:.0%} of the time in the network, {share:.0%} waiting for data ({rate})."
-    gain = total / max(used, 1e-9)
     return (
         f"bound by data: {share:.0%} of the time waiting for it, most of it for {_slowest_hop(metrics)} ({rate}). "
-        f"Data at once would make training {min(gain, 100):.1f} × as fast."
+        f"Data at once would make training {waiting.gain:.1f} × as fast."
     )
 
 

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 
 from penstock.flow.measuring.hops import HopCost
 from penstock.flow.measuring.metrics import MADE_BY_WORKERS, Metrics
+from penstock.flow.measuring.waiting import Waiting
 from penstock.flow.tuning.allocating import BUSY, Measured, Settings, capacity
 
 ENOUGH_BATCHES = 8  # the first ones open files and fill caches
-CONSUMER_BINDS = 0.1  # of its time that a consumer may wait, the first batch included
 LOCK_BINDS = 0.5  # of the time that workers wait
 CPU_BINDS = 0.8  # of what the workers could use
 
@@ -27,7 +27,7 @@ class Held:
 
     @property
     def consumer_binds(self) -> bool:
-        return self.measured.waiting_share < CONSUMER_BINDS
+        return not Waiting(self.measured.waited_seconds, self.measured.consumer_seconds).is_bound_by_data
 
     @classmethod
     def of(cls, metrics: Metrics, settings: Settings, cores: int, is_pinned: bool) -> Held:
