@@ -1,0 +1,1 @@
+"""Behaviour: what animals do in every frame of a video."""
