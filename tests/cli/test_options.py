@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
+import shlex
 import subprocess
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import click
 import pytest
 
 import penstock as ps
+from commands import run_installed
 from penstock.cli import HOMES, penstock
 from penstock.cli.options import SKIPPED_PACK_OPTIONS
 from penstock.packing.options import PackOptions
@@ -20,7 +23,7 @@ from penstock.prediction.boxes.options import FindingOptions
 
 KINDS: dict[str, type[Any]] = {"images": ps.Images, "boxes": ps.Boxes, "rasters": ps.Rasters, "videos": ps.Videos}
 LOOK_OPTIONS = {"decode", "as_json"}
-RUN_OPTIONS = {"resume", "overwrite", "quiet", "output"}
+RUN_OPTIONS = {"resume", "overwrite", "quiet", "output", "as_json"}
 
 
 def commands(group: click.Group = penstock, name: str = "penstock") -> Iterator[tuple[str, click.Command]]:
@@ -94,7 +97,7 @@ def test_defaults_are_those_of_python(verb: str, kind: str) -> None:
 @pytest.mark.parametrize("name", [name for name in COMMANDS if name.startswith("penstock pack ")])
 def test_options_are_spelt_like_keywords(name: str) -> None:
     for keyword, option in options_of(name).items():
-        assert "--" + keyword.replace("_", "-") in option.opts
+        assert "--" + keyword.removeprefix("as_").replace("_", "-") in option.opts
 
 
 def test_choices_are_those_that_python_accepts() -> None:
@@ -146,3 +149,44 @@ def test_help_of_learning_loads_no_torch() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.splitlines()[-1] == "[]"
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_command_shows_an_example_that_it_understands(name: str) -> None:
+    context = click.Context(COMMANDS[name], info_name=name, **penstock.context_settings)
+    page = COMMANDS[name].get_help(context)
+    shown = [line.strip() for line in page.partition("Example")[2].splitlines() if line.startswith("    penstock ")]
+    assert shown and all(line.startswith(f"{name} ") for line in shown)
+    for line in shown:
+        _parse(line)
+
+
+def _parse(line: str) -> None:
+    """Read a command as click does, without running it: unknown options and missing arguments are errors."""
+    words = shlex.split(line.split(" > ")[0])[1:]
+    command: click.Command = penstock
+    context = click.Context(penstock, **penstock.context_settings)
+    while isinstance(command, click.Group):
+        found = command.get_command(context, words.pop(0))
+        assert found is not None, line
+        command = found
+    command.make_context(command.name, words, parent=context)
+
+
+def test_the_list_of_commands_ends_with_examples_that_are_understood() -> None:
+    page = penstock.get_help(click.Context(penstock, info_name="penstock"))
+    for line in page.partition("Examples:")[2].strip().splitlines():
+        _parse(line.strip())
+
+
+@pytest.mark.parametrize(("words", "expected"), [("penstock tr", "train"), ("penstock pack im", "images")])
+def test_shells_complete_commands(words: str, expected: str, tmp_path: Path) -> None:
+    asked = {"COMP_WORDS": words, "COMP_CWORD": str(len(words.split()) - 1), "_PENSTOCK_COMPLETE": "bash_complete"}
+    assert run_installed(folder=tmp_path, **asked).out == f"plain,{expected}\n"
+
+
+@pytest.mark.parametrize("name", [name for name in COMMANDS if not isinstance(COMMANDS[name], click.Group)])
+def test_shells_complete_paths_where_a_command_takes_one(name: str) -> None:
+    for parameter in COMMANDS[name].params:
+        if isinstance(parameter, click.Argument) and parameter.name not in ("number", "kind", "overrides"):
+            assert isinstance(parameter.type, click.Path), parameter.name

@@ -16,6 +16,7 @@ from typing import Any
 import click
 
 from penstock import __version__
+from penstock.cli.examples import examples
 from penstock.cli.failures import file_message
 from penstock.errors import PenstockError
 
@@ -68,6 +69,7 @@ class Commands(click.Group):
     context_settings={"help_option_names": ["-h", "--help"]},
     # click looks here for the nearest command when one is misspelt
     commands=[click.Command(name) for name in HOMES],
+    epilog=examples("demo", "pack images pets/ -o pets.pack", "recipe images > pets.yaml", "train pets.yaml"),
 )
 @click.version_option(__version__, prog_name="penstock")
 @click.option("--debug", is_flag=True, help="Show the traceback of an error.")

@@ -10,13 +10,14 @@ from typing import Any
 import click
 
 import penstock as ps
+from penstock.cli.examples import examples
 from penstock.cli.options import column_choices, make_source, source_options
 
 # About two screens.
 SHOWN_LINES = 100
 
 
-@click.group()
+@click.group(epilog=examples("check images pets/", "check boxes crowns.csv --images flights/"))
 def check() -> None:
     """Find every problem of images, boxes, rasters or videos; exit code 1 when there are any."""
 
@@ -56,8 +57,8 @@ _decode = click.option("--decode", is_flag=True, help="Decode every image fully,
 _json = click.option("--json", "as_json", is_flag=True, help="Every problem, for programs.")
 
 
-@check.command("images")
-@click.argument("paths", nargs=-1, required=True, metavar="PATH")
+@check.command("images", epilog=examples("check images photos/ --label-from-name '{label}.*'"))
+@click.argument("paths", type=click.Path(), nargs=-1, required=True, metavar="PATH")
 @source_options(ps.Images)
 @_decode
 @_json
@@ -66,8 +67,8 @@ def check_images(paths: tuple[str, ...], as_json: bool, **options: Any) -> int:
     return _look(ps.Images, paths, as_json, options)
 
 
-@check.command("boxes")
-@click.argument("paths", nargs=-1, required=True)
+@check.command("boxes", epilog=examples("check boxes crowns.csv --images flights/"))
+@click.argument("paths", type=click.Path(), nargs=-1, required=True)
 @source_options(ps.Boxes)
 @_decode
 @_json
@@ -76,8 +77,8 @@ def check_boxes(paths: tuple[str, ...], as_json: bool, **options: Any) -> int:
     return _look(ps.Boxes, paths, as_json, options)
 
 
-@check.command("rasters")
-@click.argument("paths", nargs=-1, required=True)
+@check.command("rasters", epilog=examples("check rasters 'flights/*.tif' --boxes crowns.csv"))
+@click.argument("paths", type=click.Path(), nargs=-1, required=True)
 @source_options(ps.Rasters)
 @_decode
 @_json
@@ -86,8 +87,8 @@ def check_rasters(paths: tuple[str, ...], as_json: bool, **options: Any) -> int:
     return _look(ps.Rasters, paths, as_json, options)
 
 
-@check.command("videos")
-@click.argument("paths", nargs=-1, required=True)
+@check.command("videos", epilog=examples("check videos 'videos/*.mp4' --labels 'labels/{stem}.csv'"))
+@click.argument("paths", type=click.Path(), nargs=-1, required=True)
 @source_options(ps.Videos)
 @_decode
 @_json
@@ -96,8 +97,10 @@ def check_videos(paths: tuple[str, ...], as_json: bool, **options: Any) -> int:
     return _look(ps.Videos, paths, as_json, options)
 
 
-@check.command("deepethogram")
-@click.argument("project")
+@check.command(
+    "deepethogram", short_help="Check a DeepEthogram project.", epilog=examples("check deepethogram mice_deepethogram")
+)
+@click.argument("project", type=click.Path())
 @source_options(ps.DeepEthogram)
 @_decode
 @_json
@@ -106,8 +109,8 @@ def check_deepethogram(project: str, as_json: bool, **options: Any) -> int:
     return _look(ps.DeepEthogram, (project,), as_json, options)
 
 
-@check.command("data")
-@click.argument("path")
+@check.command("data", epilog=examples("check data train.h5 --label y"))
+@click.argument("path", type=click.Path())
 @column_choices()
 @_decode
 @_json

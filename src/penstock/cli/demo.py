@@ -8,6 +8,7 @@ import click
 
 import penstock as ps
 from penstock.cli import demo_data
+from penstock.cli.examples import examples
 from penstock.codecs.images import encode_image
 from penstock.errors import require_learning
 from penstock.reporting.drawing import draw_sample
@@ -16,7 +17,7 @@ from penstock.reporting.packs import pack_facts, pack_text
 MARK = "made-by-penstock-demo.txt"
 
 
-@click.command()
+@click.command(epilog=examples("demo --folder demo-output"))
 @click.option("--folder", default="demo-output", show_default=True, help="Where the data, packs and pictures go.")
 def demo(folder: str) -> int:
     """Pack a synthetic dataset of each kind, verify it, draw a sample, and train on one of them."""

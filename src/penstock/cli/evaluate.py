@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import click
 
 from penstock.cli.answering import answer_options
+from penstock.cli.examples import examples
+from penstock.cli.programs import tell_program
 from penstock.errors import require_learning
 from penstock.prediction import evaluating
-from penstock.runs.layout import plain
 
 
-@click.command()
-@click.argument("run")
-@click.argument("data", required=False)
+@click.command(
+    epilog=examples("evaluate runs/pets --split val", "evaluate crowns.csv --truth 'truth/*.xml' --min-score 0.2")
+)
+@click.argument("run", type=click.Path())
+@click.argument("data", type=click.Path(), required=False)
 @click.option("--split", default=None, help="The split to look at; by default all of DATA, or the Run's validation.")
 @answer_options(evaluating.evaluate)
-@click.option("-o", "--output", default=None, help="Write the answer to every sample (.csv, .jsonl, .parquet).")
+@click.option(
+    "-o", "--output", type=click.Path(), default=None, help="Write the answer to every sample (.csv, .jsonl, .parquet)."
+)
 @click.option("--json", "as_json", is_flag=True, help="Scores and details, for programs.")
 def evaluate(run: str, data: str | None, output: str | None, as_json: bool, **options: Any) -> int:
     """Score a Run or a checkpoint; DATA is what the Run was trained on, unless you name other data.
@@ -34,7 +38,7 @@ def evaluate(run: str, data: str | None, output: str | None, as_json: bool, **op
     if options["truth"] is not None:
         facts |= found.scores
         _say_unlisted(found.details["not_in_truth"])
-    click.echo(json.dumps(plain(facts), ensure_ascii=False) if as_json else str(found))
+    tell_program(facts) if as_json else click.echo(str(found))
     return 0
 
 

@@ -9,7 +9,9 @@ from typing import Any
 import click
 
 import penstock as ps
+from penstock.cli.examples import examples
 from penstock.cli.options import EXPORT_OPTIONS, EXPORTED_SOURCE_OPTIONS, FRAME_SOURCES, export_options
+from penstock.cli.programs import tell_program
 from penstock.exporting.manifest import EXPORT
 from penstock.exporting.options import FORMATS, check_folder_name, make_options
 from penstock.opening import constructor, kind_of
@@ -17,15 +19,20 @@ from penstock.packing.places import Places
 from penstock.reporting.exports import export_text
 
 
-@click.command()
-@click.argument("sources", nargs=-1, required=True, metavar="SOURCE...")
+@click.command(
+    epilog=examples(
+        "export crowns.pack --to coco -o crowns/", "export 'videos/*.mp4' --to hdf5 --layout deepethogram -o frames/"
+    )
+)
+@click.argument("sources", type=click.Path(), nargs=-1, required=True, metavar="SOURCE...")
 @click.option("--to", required=True, metavar=f"[{'|'.join(FORMATS)}]", help="The format to write.")
-@click.option("-o", "--output", required=True, help="The folder to write.")
+@click.option("-o", "--output", type=click.Path(), required=True, help="The folder to write.")
 @click.option("--resume", is_flag=True, help="Go on with an interrupted export, if there is one.")
 @click.option("--overwrite", is_flag=True, help="Replace an export of this name, once the new one is complete.")
 @click.option("--quiet", is_flag=True, help="No progress bar.")
 @export_options()
-def export(sources: tuple[str, ...], **options: Any) -> int:
+@click.option("--json", "as_json", is_flag=True, help="What was written, for programs.")
+def export(sources: tuple[str, ...], as_json: bool, **options: Any) -> int:
     """Write a pack, images, boxes, rasters, videos, a DeepEthogram project, or anything else that penstock.open
     recognises, as files of another format."""
     running = {name: options.pop(name) for name in ("output", "resume", "overwrite", "quiet")}
@@ -35,7 +42,8 @@ def export(sources: tuple[str, ...], **options: Any) -> int:
     make_options(chosen)  # a wrong option is said before any file is read
     check_folder_name(running["output"])
     given = {name: options[name] for name in EXPORTED_SOURCE_OPTIONS if options[name]}
-    click.echo(export_text(_exported(_source(sources, given, chosen), running, chosen)))
+    written = _exported(_source(sources, given, chosen), running, chosen)
+    tell_program(vars(written)) if as_json else click.echo(export_text(written))
     return 0
 
 

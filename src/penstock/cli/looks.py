@@ -11,6 +11,7 @@ from typing import Any
 import click
 
 import penstock as ps
+from penstock.cli.examples import examples
 from penstock.codecs.images import encode_image
 from penstock.opening import kind_of
 from penstock.packing.verifying import Damage, DamagedPack
@@ -22,8 +23,8 @@ from penstock.samples import checked_index
 ENDINGS = {".png": "png", ".jpg": "jpeg", ".jpeg": "jpeg", ".webp": "webp"}
 
 
-@click.command()
-@click.argument("path")
+@click.command(epilog=examples("info crowns.pack"))
+@click.argument("path", type=click.Path())
 @click.option("--json", "as_json", is_flag=True, help="Everything, for programs.")
 def info(path: str, as_json: bool) -> int:
     """Say what is in a pack (counts, classes, splits, sizes, bytes, what it was made from) or in other data."""
@@ -52,11 +53,16 @@ def _damage_blamed(source: Any) -> Iterator[None]:
         raise
 
 
-@click.command()
-@click.argument("path")
+@click.command(epilog=examples("show crowns.pack 12 -o tile.png"))
+@click.argument("path", type=click.Path())
 @click.argument("number", type=int)
 @click.option(
-    "-o", "--output", default="sample.png", show_default=True, help="The picture to write: .png, .jpg or .webp."
+    "-o",
+    "--output",
+    type=click.Path(),
+    default="sample.png",
+    show_default=True,
+    help="The picture to write: .png, .jpg or .webp.",
 )
 def show(path: str, number: int, output: str) -> int:
     """Draw one sample with its boxes or labels; the first has the number 0."""
@@ -82,8 +88,8 @@ def _codec(output: str) -> str:
     return ENDINGS[ending]
 
 
-@click.command()
-@click.argument("path")
+@click.command(epilog=examples("verify crowns.pack"))
+@click.argument("path", type=click.Path())
 @click.option("--json", "as_json", is_flag=True, help="Every damage, for programs.")
 def verify(path: str, as_json: bool) -> int:
     """Check every checksum of a pack; exit code 4 when something is damaged."""

@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 import penstock as ps
+from penstock.cli.examples import examples
 from penstock.cli.options import (
     FRAME_SOURCES,
     PACK_OPTIONS,
@@ -16,26 +17,31 @@ from penstock.cli.options import (
     pack_options,
     source_options,
 )
+from penstock.cli.programs import tell_program
 from penstock.errors import SHOWN_PROBLEMS
 from penstock.packing.options import make_options
 from penstock.packing.places import Places
 from penstock.reporting.packs import pack_facts, pack_text
 
 
-@click.group()
+@click.group(
+    epilog=examples("pack images pets/ -o pets.pack", "pack rasters 'flights/*.tif' --boxes crowns.csv -o crowns.pack")
+)
 def pack() -> None:
     """Turn images, boxes, rasters or videos into a pack that is read fast."""
 
 
 def _pack(kind: Callable[..., Any], paths: tuple[str, ...], options: dict[str, Any]) -> int:
     running = {name: options.pop(name) for name in ("output", "resume", "overwrite", "quiet")}
+    as_json = options.pop("as_json")
     chosen = _pack_choices(kind, options)
     make_options(chosen)  # a wrong option is said before any file is read
     source = make_source(kind, paths, options)
     if not running["quiet"]:
         _tell_before(source, chosen)
     packed = _packed(source, running, chosen)
-    click.echo(pack_text(pack_facts(packed)))
+    facts = pack_facts(packed)
+    tell_program(facts) if as_json else click.echo(pack_text(facts))
     return 0
 
 
@@ -75,17 +81,24 @@ def _packed(source: Any, running: dict[str, Any], chosen: dict[str, Any]) -> ps.
 
 def _running(command: Any) -> Any:
     for option in (
+        click.option("--json", "as_json", is_flag=True, help="What is in the pack, for programs."),
         click.option("--quiet", is_flag=True, help="No progress bar, no warnings, no table of codecs."),
         click.option("--overwrite", is_flag=True, help="Replace a pack of this name, once the new one is complete."),
         click.option("--resume", is_flag=True, help="Go on with an interrupted pack, if there is one."),
-        click.option("-o", "--output", required=True, help="The pack to write, such as trees.pack."),
+        click.option("-o", "--output", type=click.Path(), required=True, help="The pack to write, such as trees.pack."),
     ):
         command = option(command)
     return command
 
 
-@pack.command("images")
-@click.argument("paths", nargs=-1, required=True, metavar="PATH")
+@pack.command(
+    "images",
+    epilog=examples(
+        "pack images pets/ -o pets.pack",
+        "pack images photos/ --label-from-name '{label}.*' --shortest-side 256 -o photos.pack",
+    ),
+)
+@click.argument("paths", type=click.Path(), nargs=-1, required=True, metavar="PATH")
 @source_options(ps.Images)
 @pack_options(ps.Images)
 @_running
@@ -94,8 +107,8 @@ def pack_images(paths: tuple[str, ...], **options: Any) -> int:
     return _pack(ps.Images, paths, options)
 
 
-@pack.command("boxes")
-@click.argument("paths", nargs=-1, required=True)
+@pack.command("boxes", epilog=examples("pack boxes crowns.csv --images flights/ -o trees.pack"))
+@click.argument("paths", type=click.Path(), nargs=-1, required=True)
 @source_options(ps.Boxes)
 @pack_options(ps.Boxes)
 @_running
@@ -104,8 +117,11 @@ def pack_boxes(paths: tuple[str, ...], **options: Any) -> int:
     return _pack(ps.Boxes, paths, options)
 
 
-@pack.command("rasters")
-@click.argument("paths", nargs=-1, required=True)
+@pack.command(
+    "rasters",
+    epilog=examples("pack rasters 'flights/*.tif' --boxes crowns.csv --tile-px 400 --overlap 0.05 -o crowns.pack"),
+)
+@click.argument("paths", type=click.Path(), nargs=-1, required=True)
 @source_options(ps.Rasters)
 @pack_options(ps.Rasters)
 @_running
@@ -114,8 +130,10 @@ def pack_rasters(paths: tuple[str, ...], **options: Any) -> int:
     return _pack(ps.Rasters, paths, options)
 
 
-@pack.command("videos")
-@click.argument("paths", nargs=-1, required=True)
+@pack.command(
+    "videos", epilog=examples("pack videos 'videos/*.mp4' --labels 'labels/{stem}.csv' --size 256x256 -o mice.pack")
+)
+@click.argument("paths", type=click.Path(), nargs=-1, required=True)
 @source_options(ps.Videos)
 @pack_options(ps.Videos)
 @_running
@@ -124,8 +142,12 @@ def pack_videos(paths: tuple[str, ...], **options: Any) -> int:
     return _pack(ps.Videos, paths, options)
 
 
-@pack.command("deepethogram")
-@click.argument("project")
+@pack.command(
+    "deepethogram",
+    short_help="Pack a DeepEthogram project.",
+    epilog=examples("pack deepethogram mice_deepethogram -o mice.pack"),
+)
+@click.argument("project", type=click.Path())
 @source_options(ps.DeepEthogram)
 @pack_options(ps.DeepEthogram)
 @_running
@@ -134,8 +156,12 @@ def pack_deepethogram(project: str, **options: Any) -> int:
     return _pack(ps.DeepEthogram, (project,), options)
 
 
-@pack.command("data")
-@click.argument("path")
+@pack.command(
+    "data",
+    short_help="Pack anything that penstock.open recognises.",
+    epilog=examples("pack data shards/ -o shards.pack", "pack data train.h5 --label y -o train.pack"),
+)
+@click.argument("path", type=click.Path())
 @column_choices()
 @pack_options(ps.Images)
 @_running

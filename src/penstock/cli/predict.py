@@ -9,7 +9,9 @@ from typing import Any
 import click
 
 from penstock.cli.answering import answer_options
+from penstock.cli.examples import examples
 from penstock.cli.options import SOURCE_OPTIONS, adding
+from penstock.cli.programs import tell_program
 from penstock.errors import RecipeError, require_learning
 from penstock.prediction import predicting
 from penstock.prediction.boxes.options import OVERLAP, FindingOptions
@@ -39,40 +41,58 @@ BOX_OPTIONS: dict[str, tuple[Any, str]] = {
 }
 
 
-@click.command()
-@click.argument("run")
-@click.argument("data", nargs=-1, required=True)
+@click.command(
+    epilog=examples(
+        "predict runs/pets new_photos/ -o labels.csv", "predict runs/trees ortho.tif -o crowns.gpkg --plot crowns.png"
+    )
+)
+@click.argument("run", type=click.Path())
+@click.argument("data", type=click.Path(), nargs=-1, required=True)
 @click.option(
     "-o",
     "--output",
+    type=click.Path(),
     default=None,
     help="The table to write (.csv, .jsonl, .parquet; boxes also as .gpkg, .geojson, .shp, .json); else it is shown.",
 )
 @answer_options(predicting.predict)
 @adding(BOX_OPTIONS, {field.name: None for field in dataclasses.fields(FindingOptions)})
 @click.option("--plot", default=None, help="Boxes: draw them over their images (.png, .jpg, .webp).")
-def predict(run: str, data: tuple[str, ...], output: str | None, plot: str | None, **options: Any) -> int:
+@click.option("--json", "as_json", is_flag=True, help="The rows, or the files that were written, for programs.")
+def predict(
+    run: str, data: tuple[str, ...], output: str | None, plot: str | None, as_json: bool, **options: Any
+) -> int:
     """Answer for images: files, folders, patterns or a pack, by what a Run or a checkpoint has learned."""
     require_learning("Prediction")
     given = {name: value for name, value in options.items() if name not in BOX_OPTIONS or value is not None}
     paths: Any = list(data) if len(data) > 1 else data[0]
     if plot is None:
-        return _told(predicting.predict(run, paths, output=output, **given))
-    return _plotted(run, paths, output, plot, given)
+        return _told([predicting.predict(run, paths, output=output, **given)], as_json)
+    return _told(_plotted(run, paths, output, plot, given), as_json)
 
 
-def _plotted(run: str, paths: Any, output: str | None, plot: str, given: dict[str, Any]) -> int:
+def _plotted(run: str, paths: Any, output: str | None, plot: str, given: dict[str, Any]) -> list[Any]:
     from penstock.reporting.box_plots import check_plot_name, plot_boxes
 
     check_plot_name(plot)
     table: Any = predicting.predict(run, paths, **given)
     if not hasattr(table, "image_sizes"):
         raise RecipeError(f"--plot draws boxes, and {run} finds none: it is no detector.")
-    _told(table if output is None else table.save(output))
-    click.echo(f"{plot_boxes(table, plot)}")
+    return [table if output is None else table.save(output), plot_boxes(table, plot)]
+
+
+def _told(results: list[Any], as_json: bool) -> int:
+    """Say which files were written, or show the table."""
+    files = [result for result in results if isinstance(result, Path)]
+    tables = [result for result in results if not isinstance(result, Path)]
+    if as_json:
+        tell_program({"files": files, **({"rows": _rows(tables[0])} if tables else {})})
+    else:
+        click.echo("\n".join([*(table.to_string(index=False) for table in tables), *map(str, files)]))
     return 0
 
 
-def _told(answers: Any) -> int:
-    click.echo(f"{answers}" if isinstance(answers, Path) else answers.to_string(index=False))
-    return 0
+def _rows(table: Any) -> list[dict[str, Any]]:
+    """Rows as JSON has them; the outline of a box says nothing that its corners do not."""
+    rows: list[dict[str, Any]] = table.drop(columns="geometry", errors="ignore").to_dict("records")
+    return rows

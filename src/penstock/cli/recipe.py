@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import click
 
+from penstock.cli.examples import examples
 from penstock.recipes.templates import recipe_text
 
 
-@click.command()
+@click.command(epilog=examples("recipe images > pets.yaml"))
 @click.argument("kind")
 def recipe(kind: str) -> int:
     """Write a commented recipe with every key and its default. KIND: images or trees."""

@@ -7,11 +7,22 @@ from typing import Any
 import click
 
 import penstock as ps
+from penstock.cli.examples import examples
 
 
-@click.command()
-@click.argument("runs", nargs=-1, required=True, metavar="RUN...")
-@click.option("-o", "--output", default=None, help="The page to write; by default report.html in the first Run.")
+@click.command(
+    epilog=examples(
+        "report runs/pets -o pets.html", "report crowns.csv --truth 'truth/*.xml' --images flights/ -o crowns.html"
+    )
+)
+@click.argument("runs", type=click.Path(), nargs=-1, required=True, metavar="RUN...")
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(),
+    default=None,
+    help="The page to write; by default report.html in the first Run.",
+)
 @click.option("--truth", default=None, help="RUN is a file of predicted boxes, and these are the true ones.")
 @click.option("--images", default=None, help="Folder of the images of predicted boxes; by default beside their file.")
 @click.option("--min-score", type=float, default=None, help="Leave out predicted boxes below this score.")

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
+import sys
+from typing import Any
+
 import click
 
 import penstock as ps
+from penstock.cli.examples import examples
+from penstock.cli.programs import tell_program
 from penstock.errors import require_learning
 
 
-@click.command()
-@click.argument("recipe")
+@click.command(epilog=examples("train pets.yaml", "train pets.yaml train.epochs=5 model.backbone=resnet18"))
+@click.argument("recipe", type=click.Path())
 @click.argument("overrides", nargs=-1, metavar="[KEY=VALUE]...")
 @click.option("--watch", is_flag=True, help="Say every few seconds whether data or compute is the limit.")
 @click.option(
@@ -18,21 +24,24 @@ from penstock.errors import require_learning
     help="Go on with an unfinished Run of the same settings, or refuse a folder in use; by default as the recipe says.",
 )
 @click.option("--no-progress", is_flag=True, help="No progress bar.")
-def train(recipe: str, overrides: tuple[str, ...], watch: bool, resume: bool | None, no_progress: bool) -> int:
+@click.option("--json", "as_json", is_flag=True, help="The folder of the Run and its scores, for programs.")
+def train(recipe: str, overrides: tuple[str, ...], as_json: bool, **flags: Any) -> int:
     """Train by a recipe, or by the settings of a Run; train.epochs=5 and the like change keys of it."""
     require_learning("Training")
-    chosen = ps.Recipe.read(recipe, [*overrides, *_from_flags(watch, resume, no_progress)])
-    run = ps.train(chosen.task, chosen.data.path, **chosen.options())
-    _tell_once(run)
+    chosen = ps.Recipe.read(recipe, [*overrides, *_from_flags(**flags)])
+    # What Lightning and its bars say on the way is no result.
+    with contextlib.redirect_stdout(sys.stderr):
+        run = ps.train(chosen.task, chosen.data.path, **chosen.options())
+    _tell_once(run, as_json)
     return 0
 
 
-def _tell_once(run: ps.Run) -> None:
+def _tell_once(run: ps.Run, as_json: bool) -> None:
     """With several devices every process comes here, and one of them speaks."""
     from penstock.training.session import is_first_rank
 
     if is_first_rank():
-        click.echo(_ending(run))
+        tell_program({"run": run.folder, "scores": run.scores()}) if as_json else click.echo(_ending(run))
 
 
 def _from_flags(watch: bool, resume: bool | None, no_progress: bool) -> list[str]:
