@@ -28,6 +28,8 @@ _WITHOUT_LINES = (
     *(".h5", ".hdf5", ".npy", ".npz", ".arrow", ".mds", "arrays"),
 )
 
+_VIDEOS = (".mp4", ".avi", ".mov", ".mkv", ".m4v", ".webm", ".mpg", ".mpeg", ".wmv", ".ts")
+
 
 class PenstockError(Exception):
     """The root of the tree; `exit_code` is what the command line leaves with."""
@@ -67,7 +69,9 @@ class Problem:
 
 
 def _row_word(file: str) -> str:
-    """Files that an editor shows have lines, the others have records."""
+    """Files that an editor shows have lines, videos have frames, the others have records."""
+    if file.lower().endswith(_VIDEOS):
+        return "frame"
     return "record" if file.endswith(_WITHOUT_LINES) else "line"
 
 

@@ -12,11 +12,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import suppress
 from fractions import Fraction
-from itertools import islice, pairwise
+from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from penstock.codecs.video import Frame, UnreadableVideo, open_video, pyav
+from penstock.codecs.video_groups import GroupLimits, Starts, codec_of, may_be_cut
 
 
 class Packets(NamedTuple):
@@ -27,6 +28,7 @@ class Packets(NamedTuple):
     has_presentation_times: bool  # else frames are as far apart as the rate says
     time_base: Fraction  # seconds of one unit of the presentation times
     announced: int  # frames that the container claims; an estimate
+    longest_group: int = 0  # packets that must be decoded one after another; 0 where that is not known
 
 
 # These containers store packets in decoding order without saying when each is shown.
@@ -34,26 +36,54 @@ _WITHOUT_PRESENTATION_TIMES = frozenset({"avi", "h264", "hevc", "m4v", "mpegvide
 
 
 def scan_packets(path: Path) -> Packets:
-    """Read the packets of a video without decoding them."""
+    """Read the packets of a video without decoding them, holding none of them."""
     av = pyav()
     container, stream = open_video(path, parallel=False)
     with container:
-        times: list[int | None] = []
+        scan = _Scan(stream)
         # The packets before a damaged end are what can be expected; the decoding pass reports the damage.
         with suppress(av.error.FFmpegError):
             for packet in container.demux(stream):
-                if packet.size and not packet.is_discard:
-                    times.append(packet.pts)
-        known = [time for time in times if time is not None]
-        in_order = all(earlier < later for earlier, later in pairwise(known)) and not stream.codec_context.has_b_frames
+                if packet.size:
+                    scan.take(packet)
+        in_order = scan.in_order and not stream.codec_context.has_b_frames
         without = bool(set(container.format.name.split(",")) & _WITHOUT_PRESENTATION_TIMES)
         return Packets(
-            packet_count=len(times),
+            packet_count=scan.count,
             rate=float(stream.average_rate or stream.guessed_rate or 0),
-            has_presentation_times=len(known) == len(times) and (in_order or not without),
+            has_presentation_times=not scan.untimed and (in_order or not without),
             time_base=stream.time_base,
             announced=stream.frames,
+            longest_group=scan.longest_group(),
         )
+
+
+class _Scan:
+    """What is noted of packets while they go by."""
+
+    def __init__(self, stream: Any) -> None:
+        self.count = 0
+        self.untimed = False
+        self.in_order = True
+        self._last: int | None = None
+        self._starts = Starts(stream)
+        self._limits = GroupLimits() if may_be_cut(codec_of(stream)) else None
+        self._longest = 0
+
+    def take(self, packet: Any) -> None:
+        if packet.pts is None:
+            self.untimed = True
+        elif self._limits is not None:
+            self._longest = max(self._longest, self._limits.take(packet.pts, is_start=self._starts(packet)))
+        if packet.is_discard:
+            return
+        self.count += 1
+        if packet.pts is not None:
+            self.in_order &= self._last is None or self._last < packet.pts
+            self._last = packet.pts
+
+    def longest_group(self) -> int:
+        return 0 if self._limits is None or self.untimed else max([self._longest, *self._limits.finish()])
 
 
 class DecodingPass:

@@ -112,13 +112,22 @@ def display_size(frame: Frame) -> tuple[int, int]:
     return frame.width, frame.height
 
 
-def frame_to_rgb(frame: Frame, window: Window, size: tuple[int, int]) -> Pixels:
-    """A window of the upright frame as RGB of this size (width, height); the GIL is released for the work."""
+def frame_to_rgb(frame: Frame, window: Window, size: tuple[int, int], *, out: Pixels | None = None) -> Pixels:
+    """A window of the upright frame as RGB of this size (width, height); the GIL is released for the work.
+
+    With `out`, contiguous and of that size, the pixels are written there.
+    """
     turns = frame.rotation // 90 % 4
     part = _cropped(frame, _coded_window(window, frame, turns))
     width, height = size if turns % 2 == 0 else size[::-1]
-    pixels = _interleaved(_reformatted(part, width, height))
-    return np.ascontiguousarray(np.rot90(pixels, turns)) if turns else pixels
+    planar = _reformatted(part, width, height)
+    if not turns:
+        return _interleaved(planar, out)
+    upright = np.rot90(_interleaved(planar, None), turns)
+    if out is None:
+        return np.ascontiguousarray(upright)
+    out[:] = upright
+    return out
 
 
 def _reformatted(frame: Frame, width: int, height: int) -> Frame:
@@ -136,13 +145,13 @@ def _reformatted(frame: Frame, width: int, height: int) -> Frame:
     )
 
 
-def _interleaved(frame: Frame) -> Pixels:
+def _interleaved(frame: Frame, out: Pixels | None) -> Pixels:
     """Planar RGB as H×W×3; OpenCV does it faster than PyAV and without the GIL."""
     green, blue, red = (
         np.frombuffer(plane, np.uint8).reshape(-1, plane.line_size)[: frame.height, : frame.width]
         for plane in frame.planes
     )
-    pixels: Pixels = opencv().merge((red, green, blue))
+    pixels: Pixels = opencv().merge((red, green, blue), out)
     return pixels
 
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import functools
+import math
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +22,9 @@ from penstock.sources.paths import origin_of
 from penstock.sources.videos.framing import Framing, Placement, on_canvas
 from penstock.sources.videos.pictures import Picture, Pixels, unreadable, until
 from penstock.sources.videos.video_cursors import Cursors
+
+# Some thousand packets are a few megabytes; cameras leave 12 to 300.
+LONGEST_GROUP = 2000
 
 
 @dataclass(frozen=True)
@@ -60,6 +65,20 @@ class VideoFile:
     def file(self) -> str:
         return self._path.as_posix()
 
+    @property
+    def path(self) -> Path:
+        return self._path
+
+    @property
+    def time_base(self) -> Fraction:
+        """Seconds of one unit of the file's own times."""
+        return self._packets().time_base
+
+    def can_be_cut(self) -> bool:
+        """Whether it falls into groups of pictures, none too long to be held, that decode each on its own."""
+        scan = self._packets()
+        return scan.has_presentation_times and 0 < scan.longest_group <= LONGEST_GROUP
+
     def origin(self, number: int | None = None) -> Origin:
         return origin_of(self._path)
 
@@ -82,9 +101,10 @@ class VideoFile:
 
     def pictures(self, start: int = 0) -> Iterator[Picture]:
         """Decode once, in order; each picture waits for the next one, to know until when it is shown."""
-        return (picture for picture, _ in self._pass(DecodingPass(self._path), start))
+        return (picture for picture, _ in self.timed_pass(DecodingPass(self._path), start))
 
-    def _pass(self, frames: DecodingPass, start: int = 0) -> Iterator[tuple[Picture, Frame]]:
+    def timed_pass(self, frames: DecodingPass, start: int = 0) -> Iterator[tuple[Picture, Frame]]:
+        """The frames of a pass with their times, from number `start` on."""
         held: tuple[Frame, float] | None = None
         number = -1
         for number, (frame, time_seconds) in enumerate(self._timed(frames)):
@@ -120,7 +140,7 @@ class VideoFile:
     def _build_table(self) -> FrameTable:
         frames = DecodingPass(self._path)
         times, stamps, checksums, keyframes = [], [], [], []
-        for number, (picture, frame) in enumerate(self._pass(frames)):
+        for number, (picture, frame) in enumerate(self.timed_pass(frames)):
             times.append(picture.time_seconds)
             stamps.append(-1 if frame.pts is None else frame.pts)
             checksums.append(frame_checksum(frame))
@@ -149,6 +169,22 @@ class VideoFile:
         place = self._place(picture.pixels)
         return on_canvas(frame_to_rgb(picture.pixels, place.window, place.scaled), place)
 
+    def rgb_into(self, frame: Frame, out: Pixels) -> None:
+        """The same, written into an array of the right size."""
+        place = self._place(frame)
+        if place.scaled == place.canvas:
+            frame_to_rgb(frame, place.window, place.scaled, out=out)
+        else:
+            out[:] = on_canvas(frame_to_rgb(frame, place.window, place.scaled), place)
+
+    def canvas(self, frame: Frame) -> tuple[int, int]:
+        """Width and height of what is made of a frame."""
+        return self._place(frame).canvas
+
+    def most_frame_bytes(self, width: int, height: int) -> int:
+        """The memory of one finished frame."""
+        return 3 * math.prod(self._framing.size or (width, height))
+
     def _place(self, frame: Frame) -> Placement:
         try:
             return self._framing.placement(*display_size(frame))
@@ -171,10 +207,14 @@ class VideoFile:
             table = self.table()
         except DataError as error:
             return list(error.problems)
-        count, announced = len(table.times), self._packets().announced
-        if table.damaged_packets:
-            packets, are = ("packet", "is") if table.damaged_packets == 1 else ("packets", "are")
-            what = f"decodes {count:,} frames; {table.damaged_packets:,} {packets} after that {are} damaged"
+        return self.missing_end(len(table.times), table.damaged_packets)
+
+    def missing_end(self, count: int, damaged_packets: int) -> list[Problem]:
+        """What to say when so many frames came, and so many packets behind them do not decode."""
+        announced = self._packets().announced
+        if damaged_packets:
+            packets, are = ("packet", "is") if damaged_packets == 1 else ("packets", "are")
+            what = f"decodes {count:,} frames; {damaged_packets:,} {packets} after that {are} damaged"
         elif announced > count:
             what = f"decodes {count:,} frames; the container announces {announced:,}, so the end seems to be missing"
         else:

@@ -1,0 +1,211 @@
+"""Where the frames of one video come from when all of them are wanted in order: as tasks for threads.
+
+| supply       | of                                   | tasks are                                          |
+|--------------|--------------------------------------|----------------------------------------------------|
+| GroupedVideo | files that can be cut (own module)   | groups of packets, decoded each on its own         |
+| PassedVideo  | all other video files                | frames of one pass, made RGB                       |
+| NumberedVideo| folders of frames, HDF5 of frames    | some frames by number                              |
+| StoredVideo  | a video in a pack or another Source  | some samples                                       |
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from itertools import islice
+from typing import NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from penstock.codecs.decoding import DecodingPass
+from penstock.codecs.headers import UnreadableImage
+from penstock.errors import DataError, HopError, PackError, Problem
+from penstock.samples import Source, annotations_of
+from penstock.sources.videos.framing import Framing, framed_pixels
+from penstock.sources.videos.pictures import Footage, Picture, Pixels
+from penstock.sources.videos.video_files import VideoFile
+
+# Frames of one task where tasks can have any size: enough that handing it over costs nothing beside the work.
+TASK_FRAMES = 16
+
+
+class Begin(NamedTuple):
+    """Where a video is taken up again: the first frame that is wanted, and when those before it are shown."""
+
+    frame: int = 0
+    times: NDArray[np.float64] = np.zeros(0)
+
+
+class MadeFrames(NamedTuple):
+    """Frames that were made together: when each is shown, its pixels, and why some have none, by row."""
+
+    times: NDArray[np.float64]
+    pixels: Pixels
+    reasons: dict[int, str]
+    first: int | None = None  # number of the first frame; None where it follows the frames before
+
+
+class Task(NamedTuple):
+    """Some frames to be made by any thread, and the memory that they will take."""
+
+    make: Callable[[], list[MadeFrames]]
+    bytes: int
+
+
+class Supply(Protocol):
+    """All frames of one video, in order."""
+
+    @property
+    def file(self) -> str: ...
+    def expected(self) -> int: ...
+    def tasks(self, begin: Begin) -> Iterator[Task]: ...
+    def remarks(self, frame_count: int) -> list[Problem]:
+        """What was noticed about the video as a whole, once its tasks have ended."""
+        ...
+
+    def close(self) -> None:
+        """Let go of what is open; no task is running any more."""
+        ...
+
+
+class NumberedVideo:
+    """Frames that are found by number."""
+
+    def __init__(self, footage: Footage) -> None:
+        self._footage = footage
+
+    @property
+    def file(self) -> str:
+        return self._footage.file
+
+    def expected(self) -> int:
+        return self._footage.expected()
+
+    def tasks(self, begin: Begin) -> Iterator[Task]:
+        count = self.expected()
+        if not count:
+            raise DataError([Problem(self.file, None, "it holds no frame", "Leave it out, or write it again")])
+        for start in range(begin.frame, count, TASK_FRAMES):
+            numbers = range(start, min(start + TASK_FRAMES, count))
+            yield Task(lambda numbers=numbers: self._made(numbers), 0)  # type: ignore[misc]
+
+    def _made(self, numbers: range) -> list[MadeFrames]:
+        rows = Rows()
+        for number in numbers:
+            try:
+                rows.add(np.nan, self._footage.rgb(self._footage.picture(number)))
+            except DataError as error:
+                rows.miss(np.nan, error.problems[0].what)
+        return [rows.made(numbers[0])]
+
+    def remarks(self, frame_count: int) -> list[Problem]:
+        return []
+
+    def close(self) -> None:
+        return
+
+
+class StoredVideo:
+    """A run of samples of a source, each a frame; brought to a framing where they are not yet."""
+
+    def __init__(self, source: Source, indices: NDArray[np.int64], file: str, framing: Framing) -> None:
+        self._source, self._indices, self._framing = source, indices, framing
+        self.file = file
+        image = source.schema.image
+        self._image = "image" if image is None else image.name
+
+    def expected(self) -> int:
+        return len(self._indices)
+
+    def tasks(self, begin: Begin) -> Iterator[Task]:
+        for start in range(begin.frame, len(self._indices), TASK_FRAMES):
+            indices = self._indices[start : start + TASK_FRAMES]
+            yield Task(lambda start=start, indices=indices: self._made(start, indices), 0)  # type: ignore[misc]
+
+    def _made(self, start: int, indices: NDArray[np.int64]) -> list[MadeFrames]:
+        rows = Rows()
+        for index in indices.tolist():
+            time_seconds = np.nan
+            try:
+                time_seconds = float(annotations_of(self._source, index).get("time", np.nan))
+                pixels = self._source.decode(self._source.read(index))[self._image]
+                rows.add(time_seconds, framed_pixels(pixels, self._framing))
+            except (OSError, UnreadableImage, PackError, DataError, HopError, ValueError) as error:
+                rows.miss(time_seconds, str(error))
+        return [rows.made(start)]
+
+    def remarks(self, frame_count: int) -> list[Problem]:
+        return []
+
+    def close(self) -> None:
+        return
+
+
+class PassedVideo:
+    """A video file that is decoded from its start by FFmpeg's threads; ours make RGB of its frames."""
+
+    def __init__(self, footage: VideoFile) -> None:
+        self._footage = footage
+        self._decoding: DecodingPass | None = None
+        self._problems: list[Problem] = []
+
+    @property
+    def file(self) -> str:
+        return self._footage.file
+
+    def expected(self) -> int:
+        return self._footage.expected()
+
+    def tasks(self, begin: Begin) -> Iterator[Task]:
+        self._decoding = DecodingPass(self._footage.path)
+        pictures = (picture for picture, _ in self._footage.timed_pass(self._decoding, begin.frame))
+        number = begin.frame
+        try:
+            while some := list(islice(pictures, TASK_FRAMES)):
+                yield Task(lambda first=number, some=some: self._made(first, some), 0)  # type: ignore[misc]
+                number += len(some)
+        except DataError as error:
+            if not number:
+                raise
+            # The frames before the damage are good; behind it nobody knows which frame is which.
+            self._problems += error.problems
+
+    def _made(self, first: int, pictures: list[Picture]) -> list[MadeFrames]:
+        rows = Rows()
+        for picture in pictures:
+            rows.add(picture.time_seconds, self._footage.rgb(picture))
+        return [rows.made(first)]
+
+    def remarks(self, frame_count: int) -> list[Problem]:
+        damaged = 0 if self._decoding is None else self._decoding.damaged_packets
+        return self._problems or self._footage.missing_end(frame_count, damaged)
+
+    def close(self) -> None:
+        return
+
+
+class Rows:
+    """Frames as they are made, with gaps where one could not be."""
+
+    def __init__(self) -> None:
+        self._times: list[float] = []
+        self._pixels: list[Pixels | None] = []
+        self._reasons: dict[int, str] = {}
+
+    def add(self, time_seconds: float, pixels: Pixels) -> None:
+        self._times.append(time_seconds)
+        self._pixels.append(pixels)
+
+    def miss(self, time_seconds: float, reason: str) -> None:
+        self._reasons[len(self._times)] = reason
+        self._times.append(time_seconds)
+        self._pixels.append(None)
+
+    def made(self, first: int | None) -> MadeFrames:
+        """All of them; rows without pixels are black, and are never given to anybody."""
+        shape = next((pixels.shape for pixels in self._pixels if pixels is not None), (1, 1, 3))
+        block = np.zeros((len(self._pixels), *shape), np.uint8)
+        for row, pixels in enumerate(self._pixels):
+            if pixels is not None:
+                block[row] = pixels
+        return MadeFrames(np.array(self._times), block, self._reasons, first)

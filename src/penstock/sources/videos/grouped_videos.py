@@ -1,0 +1,160 @@
+"""One video file cut into groups of pictures, which several threads decode at once."""
+
+from __future__ import annotations
+
+import queue
+from collections.abc import Callable, Iterator
+from itertools import chain
+from typing import Any
+
+import numpy as np
+
+from penstock.codecs.video import Frame, UnreadableVideo, open_video, pyav
+from penstock.codecs.video_groups import GroupDecoder, Starts, grouped
+from penstock.errors import Problem
+from penstock.sources.videos.frame_supplies import Begin, MadeFrames, Task
+from penstock.sources.videos.pictures import Pixels, unreadable
+from penstock.sources.videos.video_files import VideoFile
+
+# Frames in one array: below 32 MB, so that the memory of a block that is done is used for the next one.
+PIECE_FRAMES = 64
+MISSING = "it does not decode"
+
+
+class GroupedVideo:
+    """A video whose packets say when they are shown, and where decoding can begin every now and then."""
+
+    def __init__(self, footage: VideoFile) -> None:
+        self._footage = footage
+        self._idle: queue.LifoQueue[GroupDecoder] = queue.LifoQueue()
+        self._first_packet: Any = None
+        self._origin, self._frame_bytes = 0, 0
+        self._is_cut_off = False
+
+    @property
+    def file(self) -> str:
+        return self._footage.file
+
+    def expected(self) -> int:
+        return self._footage.expected()
+
+    def tasks(self, begin: Begin) -> Iterator[Task]:
+        try:
+            opened = open_video(self._footage.path, parallel=False)
+        except UnreadableVideo as error:
+            raise unreadable(self.file, error) from error
+        with opened.container:
+            groups = grouped(self._packets(opened), Starts(opened.stream))
+            first = next(groups, None)
+            if first is None:
+                raise unreadable(self.file, "no frame of it decodes")
+            self._frame_bytes = self._footage.most_frame_bytes(opened.stream.width, opened.stream.height)
+            self._first_packet, self._origin = first[0], self._time_of_first_frame(first)
+            yield from self._from(begin, chain([first], groups))
+
+    def _packets(self, opened: Any) -> Iterator[Any]:
+        try:
+            yield from (packet for packet in opened.container.demux(opened.stream) if packet.size)
+        except pyav().error.FFmpegError:
+            self._is_cut_off = True
+
+    def _time_of_first_frame(self, packets: list[Any]) -> int:
+        """Which presentation time is zero: that of the first frame, or where that is damaged of the first packet."""
+        decoder = self._decoder()
+        frame = next(decoder.frames(packets), None)
+        failed = bool(decoder.failed)
+        decoder.close()
+        return min(_shown(packets)) if frame is None or failed else int(frame.pts)
+
+    def _from(self, begin: Begin, groups: Iterator[list[Any]]) -> Iterator[Task]:
+        """Groups that are shown before the first frame that is wanted are passed over without decoding them."""
+        wanted = begin.times[begin.frame - 1] if begin.frame else -np.inf
+        number: int | None = None if begin.frame else 0
+        for packets in groups:
+            shown = _shown(packets)
+            if not shown or self._seconds(max(shown)) < wanted:
+                continue
+            if number is None:
+                number = int(np.searchsorted(begin.times, self._seconds(min(shown))))
+            yield self._task(packets, number)
+            number = -1
+
+    def _task(self, packets: list[Any], number: int) -> Task:
+        first = None if number < 0 else number
+        return Task(lambda: self._made(packets, first), len(packets) * self._frame_bytes)
+
+    def _made(self, packets: list[Any], first: int | None) -> list[MadeFrames]:
+        decoder, rows = self._decoder(), GroupRows(self._footage)
+        for frame in decoder.frames(packets):
+            rows.add(frame)
+        is_damaged = bool(decoder.failed) or rows.has_untimed
+        self._idle.put(decoder)
+        return rows.with_gaps(_shown(packets), self._seconds, first) if is_damaged else rows.made(self._seconds, first)
+
+    def _decoder(self) -> GroupDecoder:
+        try:
+            return self._idle.get_nowait()
+        except queue.Empty:
+            return GroupDecoder(self._footage.path, self._first_packet)
+
+    def _seconds(self, stamp: int) -> float:
+        base = self._footage.time_base
+        return (stamp - self._origin) * base.numerator / base.denominator
+
+    def remarks(self, frame_count: int) -> list[Problem]:
+        if self._is_cut_off:
+            what = f"the file is cut off after {frame_count:,} frames"
+            return [Problem(self.file, None, what, "Copy it again if there should be more", warning=True)]
+        return self._footage.missing_end(frame_count, 0)
+
+    def close(self) -> None:
+        while not self._idle.empty():
+            self._idle.get_nowait().close()
+
+
+class GroupRows:
+    """The frames of one group as they are decoded, in arrays of a size that the system gives again and again."""
+
+    def __init__(self, footage: VideoFile) -> None:
+        self._footage = footage
+        self._pieces: list[Pixels] = []
+        self._stamps: list[int] = []
+        self.has_untimed = False
+
+    def add(self, frame: Frame) -> None:
+        if frame.pts is None:
+            self.has_untimed = True
+            return
+        row = len(self._stamps) % PIECE_FRAMES
+        if row == 0:
+            width, height = self._footage.canvas(frame)
+            self._pieces.append(np.empty((PIECE_FRAMES, height, width, 3), np.uint8))
+        self._footage.rgb_into(frame, self._pieces[-1][row])
+        self._stamps.append(int(frame.pts))
+
+    def made(self, seconds: Callable[[int], float], first: int | None) -> list[MadeFrames]:
+        """All frames, none of which is missing."""
+        found = []
+        for number, piece in enumerate(self._pieces):
+            stamps = self._stamps[number * PIECE_FRAMES : (number + 1) * PIECE_FRAMES]
+            times = np.array([seconds(stamp) for stamp in stamps])
+            found.append(MadeFrames(times, piece[: len(stamps)], {}, first if number == 0 else None))
+        return found
+
+    def with_gaps(self, expected: list[int], seconds: Callable[[int], float], first: int | None) -> list[MadeFrames]:
+        """The same with a row for each packet whose frame did not come."""
+        stamps = sorted({*expected, *self._stamps})
+        pixels = self._pieces[0].shape[1:] if self._pieces else (1, 1, 3)
+        block, reasons = np.zeros((len(stamps), *pixels), np.uint8), {}
+        places = {stamp: number for number, stamp in enumerate(self._stamps)}
+        for row, stamp in enumerate(stamps):
+            if stamp in places:
+                block[row] = self._pieces[places[stamp] // PIECE_FRAMES][places[stamp] % PIECE_FRAMES]
+            else:
+                reasons[row] = MISSING
+        return [MadeFrames(np.array([seconds(stamp) for stamp in stamps]), block, reasons, first)]
+
+
+def _shown(packets: list[Any]) -> list[int]:
+    """When the frames of these packets are shown, in the file's own units."""
+    return [packet.pts for packet in packets if not packet.is_discard]

@@ -1,0 +1,66 @@
+"""From what a user names to the supplies of frames that a FrameStream takes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+
+import numpy as np
+
+from penstock.errors import Problem
+from penstock.samples import Source, column_of
+from penstock.sources.paths import PathLike
+from penstock.sources.videos.frame_supplies import Begin, NumberedVideo, PassedVideo, StoredVideo, Supply, Task
+from penstock.sources.videos.framing import Framing
+from penstock.sources.videos.grouped_videos import GroupedVideo
+from penstock.sources.videos.video_cursors import Cursors
+from penstock.sources.videos.video_files import VideoFile
+from penstock.sources.videos.video_lists import NamedVideo, list_videos, open_footage
+
+
+def named_videos(videos: PathLike | Sequence[PathLike]) -> list[NamedVideo]:
+    """A path, pattern, folder or list of these as videos, each with a name that no other has."""
+    return list_videos(videos)
+
+
+def supply_of(video: NamedVideo, framing: Framing) -> Supply:
+    """All frames of one video file, folder of frames or HDF5 of frames; nothing is opened yet."""
+    footage = open_footage(video.path, framing, Cursors())
+    return FileSupply(footage) if isinstance(footage, VideoFile) else NumberedVideo(footage)
+
+
+class FileSupply:
+    """A video file, cut into groups of pictures where it can be; that is found out when its frames are wanted."""
+
+    def __init__(self, footage: VideoFile) -> None:
+        self._footage = footage
+        self._chosen: Supply | None = None
+
+    @property
+    def file(self) -> str:
+        return self._footage.file
+
+    def expected(self) -> int:
+        return self._footage.expected()
+
+    def tasks(self, begin: Begin) -> Iterator[Task]:
+        self._chosen = GroupedVideo(self._footage) if self._footage.can_be_cut() else PassedVideo(self._footage)
+        return self._chosen.tasks(begin)
+
+    def remarks(self, frame_count: int) -> list[Problem]:
+        return [] if self._chosen is None else self._chosen.remarks(frame_count)
+
+    def close(self) -> None:
+        if self._chosen is not None:
+            self._chosen.close()
+
+
+def stored_videos(source: Source, framing: Framing) -> list[tuple[str, Supply]]:
+    """The videos of a pack or another Source by the names of their groups, in the order of their frames."""
+    groups = column_of(source, "group")
+    changes = np.flatnonzero(groups[1:] != groups[:-1]) + 1
+    edges = [0, *changes.tolist(), len(groups)] if len(groups) else [0]
+    return [
+        (str(groups[start]), StoredVideo(source, np.arange(start, stop), str(groups[start]), framing))
+        for start, stop in pairwise(edges)
+    ]
