@@ -1,0 +1,85 @@
+"""Tables that are made of an ethogram: its summary, DeepEthogram's rows, and BORIS' tabular events."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from penstock.results.bouts import BACKGROUND, runs_of, stop_times
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from penstock.results.ethograms import Ethogram
+
+NO_SUBJECT = "No focal subject"
+
+
+def summary_table(ethogram: Ethogram) -> pd.DataFrame:
+    """One row for each behaviour; a mean length is NaN where there is no bout."""
+    import pandas as pd
+
+    shown_s = stop_times(ethogram.times_s) - ethogram.times_s
+    runs = [runs_of(ethogram.predictions[:, at]) for at in range(len(ethogram.behaviours))]
+    seconds = (ethogram.predictions * shown_s[:, None]).sum(axis=0)
+    frames = ethogram.predictions.sum(axis=0, dtype=np.int64)
+    counts = np.array([len(some.starts) for some in runs])
+    means = [(total / count if count else float("nan")) for total, count in zip(seconds, counts, strict=True)]
+    whole = ethogram.duration_s
+    return pd.DataFrame(
+        {
+            "video": ethogram.video,
+            "behaviour": list(ethogram.behaviours),
+            "frames": frames,
+            "time_s": seconds,
+            "share": seconds / whole if whole else np.full(len(seconds), np.nan),
+            "bouts": counts,
+            "mean_bout_s": means,
+        }
+    )
+
+
+def label_table(ethogram: Ethogram) -> pd.DataFrame:
+    """0 and 1 as DeepEthogram keeps labels and predictions: frame numbers as the index, background first."""
+    import pandas as pd
+
+    order = sorted(range(len(ethogram.behaviours)), key=lambda at: ethogram.behaviours[at] != BACKGROUND)
+    names = [ethogram.behaviours[at] for at in order]
+    table = pd.DataFrame(ethogram.predictions[:, order], columns=names)
+    if BACKGROUND not in names:
+        table.insert(0, BACKGROUND, (~table.any(axis=1)).astype(np.int8))
+    return table
+
+
+def boris_table(ethogram: Ethogram) -> pd.DataFrame:
+    """A START and a STOP for each bout, in the order of time, with the columns that BORIS exports."""
+    import pandas as pd
+
+    bouts = ethogram.bouts()
+    events = pd.DataFrame(
+        {
+            "Time": bouts[["start_s", "stop_s"]].to_numpy().reshape(-1),
+            "Behavior": bouts["behaviour"].repeat(2).to_numpy(),
+            "Status": ["START", "STOP"] * len(bouts),
+        }
+    ).sort_values("Time", kind="stable", ignore_index=True)
+    return pd.DataFrame(
+        {
+            "Time": events["Time"].map("{:.3f}".format),
+            "Media file path": ethogram.name,
+            "Total length": f"{ethogram.duration_s:.3f}",
+            "FPS": f"{_frames_per_second(ethogram):.3f}",
+            "Subject": NO_SUBJECT,
+            "Behavior": events["Behavior"],
+            "Behavioral category": "",
+            "Comment": "",
+            "Status": events["Status"],
+        }
+    )
+
+
+def _frames_per_second(ethogram: Ethogram) -> float:
+    """The mean rate; NaN where the video has no clock."""
+    span_s = float(ethogram.times_s[-1] - ethogram.times_s[0]) if len(ethogram) else 0.0
+    return (len(ethogram) - 1) / span_s if span_s > 0 else float("nan")
