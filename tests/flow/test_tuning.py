@@ -15,6 +15,7 @@ from penstock.flow.tuning.allocating import (
     Settings,
     arranged,
     batches_to_bridge,
+    begun,
     capacity,
     changes,
     is_kept,
@@ -172,12 +173,13 @@ def test_capacity_is_bound_by_workers_and_by_cores() -> None:
     assert capacity(1e-3, 2e-3, 100, 4) == pytest.approx(4000)
 
 
-def test_cheap_batches_are_one_task_and_dear_ones_are_cut_into_tasks_of_40_ms() -> None:
+def test_cheap_batches_are_one_task_and_dear_ones_are_cut_into_tasks_of_80_ms() -> None:
     assert parts_of_batch(512, 1e-6) == 1
     assert parts_of_batch(64, 0.3e-3) == 1
     assert parts_of_batch(64, 1e-3) == 1
-    assert parts_of_batch(64, 5e-3) == 8
-    assert parts_of_batch(8, 1.0) == 200
+    assert parts_of_batch(64, 2e-3) == 1
+    assert parts_of_batch(64, 5e-3) == 4
+    assert parts_of_batch(8, 1.0) == 100
 
 
 def test_the_first_batch_is_shared_by_all_workers() -> None:
@@ -243,14 +245,25 @@ def test_what_was_refused_may_be_tried_again_when_costs_change() -> None:
 
 
 def test_a_trial_that_an_epoch_ends_in_is_taken_back() -> None:
-    regime = Regime("", constant(1e-3))
-    for seconds in (1.6, 1.9, 2.2):
+    regime = Regime("", constant(0.5e-3), read=5e-3)
+    for seconds in (1.8, 2.0):
         tuner = Tuner(None, None, cores=2)
         run(regime, tuner, seconds)
-        on_trial = tuner.settings
-        assert on_trial.task_rows == 64 and len(tuner.history) == 1
+        assert tuner.settings.workers > 2 and len(tuner.history) == 1
         tuner.ended(Workers(regime, 2))
         assert tuner.settings == Settings(2, 2)
+
+
+def test_the_first_batch_tells_whether_a_worker_has_whole_ones() -> None:
+    limits = Limits(2, 64)
+    assert begun(Settings(2, 2), 1e-3, limits) == Settings(2, 3, 64)
+    assert begun(Settings(2, 2), 1e-2, limits) is None  # more than half a second: nobody knows yet
+    assert begun(Settings(8, 2), 1e-3, limits) is None  # eight batches at once would be too much memory
+    assert begun(Settings(2, 2), 1e-3, Limits(2, 64, most_prefetch=1)) is None
+    assert begun(Settings(2, 4), 1e-3, Limits(2, 64, prefetch=4)) == Settings(2, 4, 64)
+    tuner = Tuner(None, None, cores=2)
+    run(Regime("", constant(1e-3)), tuner, 0.2)
+    assert tuner.settings == Settings(2, 3, 64)
 
 
 def test_every_trial_is_in_the_history_with_its_outcome() -> None:

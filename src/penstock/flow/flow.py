@@ -262,6 +262,11 @@ def source_cached(flow: Flow, place: str | Path) -> Flow:
     return _flow(replace(flow._plan, steps=(steps.Cache(place), *flow._plan.steps)), flow._options)
 
 
+def rewritten(flow: Flow, plan: Plan | None = None, **options: Any) -> Flow:
+    """A new flow of another plan, or that runs with other options; it begins at the first epoch."""
+    return _flow(flow._plan if plan is None else plan, replace(flow._options, **options))
+
+
 def running_of(plan: Plan, options: FlowOptions) -> Running:
     """A plan at work, by the kind of its source."""
     if plan.stream is not None:

@@ -7,6 +7,7 @@ Memory in the hands of the user is the user's: it is not counted in the budget u
 
 from __future__ import annotations
 
+import contextlib
 import mmap
 import weakref
 from collections import deque
@@ -34,8 +35,13 @@ class Slot:
 
 
 def private_memory(number: int, size: int) -> Any:
-    """Memory of this process alone, on whole pages."""
-    return mmap.mmap(-1, max(size, 1))
+    """Memory of this process alone, on whole pages; large ones where there are any, which come and go quickly."""
+    flags = getattr(mmap, "MAP_PRIVATE", 0) | getattr(mmap, "MAP_ANONYMOUS", 0)
+    memory = mmap.mmap(-1, max(size, 1), **({"flags": flags} if flags else {}))
+    if hasattr(mmap, "MADV_HUGEPAGE"):
+        with contextlib.suppress(OSError):  # a system that has none
+            memory.madvise(mmap.MADV_HUGEPAGE)
+    return memory
 
 
 class SlotRing:

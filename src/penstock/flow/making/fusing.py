@@ -59,13 +59,21 @@ class Seen(NamedTuple):
     crops: Numbers  # the same as the kernel takes them
     places: Numbers | None  # number of the buffer, byte; then of raw pixels width and height, of encoded ones length
     buffers: tuple[Any, ...]
+    bytes_before: Numbers | None = None  # each image with a place, and the end: of those before it
+
+    @property
+    def bytes(self) -> int:
+        """Of the images that have places."""
+        return 0 if self.bytes_before is None else int(self.bytes_before[-1] - self.bytes_before[0])
 
     def span(self, start: int, stop: int) -> Seen:
         """The same of samples start to stop."""
-        images = slice(start * self.frames, stop * self.frames)
-        places = None if self.places is None else self.places[images]
-        views = self.views.span(start, stop)
-        return self._replace(indices=self.indices[images], views=views, crops=self.crops[start:stop], places=places)
+        first, last = start * self.frames, stop * self.frames
+        views, crops, indices = self.views.span(start, stop), self.crops[start:stop], self.indices[first:last]
+        if self.places is None or self.bytes_before is None:
+            return Seen(self.base, indices, self.frames, views, crops, None, self.buffers)
+        places, before = self.places[first:last], self.bytes_before[first : last + 1]
+        return Seen(self.base, indices, self.frames, views, crops, places, self.buffers, before)
 
 
 def seen(fusion: Fusion, source: Source, draws: Draws) -> Seen | None:
@@ -74,13 +82,21 @@ def seen(fusion: Fusion, source: Source, draws: Draws) -> Seen | None:
     if fusion.stored == "raw":
         buffers, places = base.pixel_places(indices)  # type: ignore[attr-defined]
         views = _views(fusion, draws, places[::frames, 2:])
-        return Seen(base, indices, frames, views, views.kernel_crops, places, buffers)
+        sizes = places[:, 2] * places[:, 3] * 3
+        return Seen(base, indices, frames, views, views.kernel_crops, places, buffers, _sums_before(sizes))
     known = getattr(base, "image_sizes", None)
     if known is None:
         return None
     views = _views(fusion, draws, known(indices[::frames]))
     buffers, places = _encoded_places(base, indices)
-    return Seen(base, indices, frames, views, views.kernel_crops, places, buffers)
+    before = None if places is None else _sums_before(places[:, 2])
+    return Seen(base, indices, frames, views, views.kernel_crops, places, buffers, before)
+
+
+def _sums_before(sizes: Numbers) -> Numbers:
+    sums = np.zeros(len(sizes) + 1, np.int64)
+    np.cumsum(sizes, out=sums[1:])
+    return sums
 
 
 def _encoded_places(base: Source, indices: Numbers) -> tuple[tuple[Any, ...], Numbers | None]:
@@ -108,11 +124,9 @@ class Range:
 
     def read(self) -> int:
         """Find the bytes, and say how many they are; nothing is decoded."""
-        places = None if self.known is None else self.known.places
-        if places is not None:
+        if self.known is not None and self.known.places is not None:
             self._find_damage()
-            is_raw = self.fusion.stored == "raw"
-            return int((places[:, 2] * places[:, 3]).sum()) * 3 if is_raw else int(places[:, 2].sum())
+            return self.known.bytes
         read = self.source.read
         try:
             self.data = [read(index).data for index in self.indices.tolist()]
@@ -203,15 +217,17 @@ def images_of_range(
     fusion: Fusion, source: Source, draws: Draws, out: NDArray[Any], watch: Stopwatch, known: Seen | None = None
 ) -> tuple[Views, dict[int, Missed]]:
     """All of it for one range: the views that were taken, and what failed."""
-    images = Range(fusion, source, draws, known)
-    count, is_placed = len(draws.index), images.known is not None and images.known.places is not None
-    watch.lap("transform", count)
-    watch.lap("read", count, images.read())
-    shown = images.look()
-    if not is_placed:  # else it was known before
+    images, count = Range(fusion, source, draws, known), len(draws.index)
+    watch.count("transform", count)
+    if known is None:
         watch.lap("transform")
+    watch.lap("read", count, images.read())
+    if images.known is None:
+        images.look()
+        watch.lap("transform")
+    shown = images.look()
     failed = images.make(shown, out)
-    watch.lap("decode", len(draws.index), out.nbytes)
+    watch.lap("decode", count, out.nbytes)
     return shown.views, failed
 
 

@@ -132,7 +132,6 @@ class Program:
         watch = Stopwatch()
         rows = Rows(self.layout, arrays, stop - start)
         bad = self._fill_pieces(epoch, start, stop, rows, watch)
-        watch.lap("collate")
         return Made(rows.loose, bad, watch.costs)
 
     def whole(self, epoch: int, number: int, start: int, stop: int) -> Made:

@@ -16,7 +16,8 @@ NOTHING_TO_GAIN = 0.03  # a consumer that waits less than this part of its time 
 BETTER = 1.03  # what a change must win to be kept: less is noise
 MARGIN = 1.1  # by how much the feed shall outrun its consumer
 BUSY = 0.9  # workers that work this part of the time are not waiting for orders
-LONGEST_TASK, TASK_SECONDS = 0.080, 0.040  # of CPU: each task holds the GIL for 0.3 ms, however short it is
+LONGEST_TASK, TASK_SECONDS = 0.160, 0.080  # of CPU: each task holds the GIL for 0.3 ms, however short it is
+QUICK_BATCH = 0.3  # of a worker: it may make all of such a batch before anything of its costs is known better
 MOST_WORKERS = 64
 MOST_GROWTH = 4  # at once; a disk that is full before is then noticed after one trial
 LEAST_STEP = 1.1  # 23 workers or 24: no trial can tell
@@ -155,6 +156,15 @@ def parts_of_batch(rows: int, cpu_cost: float) -> int:
     """Tasks that a batch is cut into by what it costs: cheap ones stay whole."""
     cost = rows * cpu_cost
     return 1 if cost <= LONGEST_TASK else math.ceil(cost / TASK_SECONDS)
+
+
+def begun(settings: Settings, cost: float, limits: Limits) -> Settings | None:
+    """Settings after the first batch, by what a sample takes a worker: where it may have whole batches at once."""
+    is_quick = limits.rows * cost <= QUICK_BATCH and settings.workers <= MOST_BATCHES_AT_ONCE
+    prefetch = limits.prefetch or min(max(settings.prefetch, settings.workers + 1), limits.most_prefetch)
+    if not is_quick or prefetch < settings.workers:
+        return None
+    return Settings(settings.workers, prefetch, max(limits.rows, 1))
 
 
 def changes(settings: Settings, measured: Measured, limits: Limits) -> list[Change]:

@@ -19,6 +19,7 @@ from penstock.flow.tuning.allocating import (
     Limits,
     Measured,
     Settings,
+    begun,
     changes,
     is_kept,
     is_like,
@@ -82,6 +83,7 @@ class Tuner:
         self._trial: Trial | None = None
         self._refused: list[Refused] = []
         self._window = _Window(0)
+        self._has_begun = False
 
     def _first_settings(self) -> Settings:
         workers = self.cores if self._workers is None else self._workers
@@ -126,6 +128,8 @@ class Tuner:
         if not self.settings.workers:
             return
         self._seconds += waited_seconds + consumer_seconds
+        if self.settings.task_rows is None and not self._has_begun:
+            self._begin(metrics.work())
         self._window.add(metrics, samples, waited_seconds, consumer_seconds)
         if self._window.is_complete:
             self._judge(executor, self._window.measured(metrics.work()))
@@ -147,6 +151,15 @@ class Tuner:
             "history": list(self.history),
             "notes": [note for note in notes if note is not None],
         }
+
+    def _begin(self, work: Work) -> None:
+        """The first batch tells whether a worker may have a whole one: that is cheaper, and nobody is kept waiting."""
+        self._has_begun = True
+        cost = (work.cpu_seconds + work.wait_seconds) / max(work.samples, 1)
+        settings = begun(self.settings, cost, self._limits)
+        if settings is not None:
+            self.settings = settings
+            self.reasons["task_rows"] = "a whole batch takes a worker little time"
 
     # Trials
 
