@@ -25,7 +25,7 @@ ANSWER_OPTIONS: dict[str, tuple[Any, str]] = {
         click.Choice(["raise", "skip"]),
         "skip gives a file that cannot be read a row without an answer, and the reason.",
     ),
-    "device": (str, "Where the network answers, such as cpu or cuda:1; by default a GPU where there is one."),
+    "device": (str, "Where the network answers, such as cpu, or cuda:0,cuda:1; by default a GPU where there is one."),
     "progress": (bool, "Show a progress bar."),
     "truth": (str, "True boxes (a table, layer, folder or quoted pattern) to compare a file or folder of boxes with."),
     "min_score": (float, "With --truth: leave out boxes below this score."),

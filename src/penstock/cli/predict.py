@@ -12,7 +12,7 @@ from penstock.cli.answering import answer_options
 from penstock.cli.examples import examples
 from penstock.cli.options import SOURCE_OPTIONS, adding
 from penstock.cli.programs import tell_program
-from penstock.errors import RecipeError, require_learning
+from penstock.errors import require_learning
 from penstock.prediction import predicting
 from penstock.prediction.boxes.options import OVERLAP, FindingOptions
 
@@ -75,10 +75,8 @@ def _plotted(run: str, paths: Any, output: str | None, plot: str, given: dict[st
     from penstock.reporting.box_plots import check_plot_name, plot_boxes
 
     check_plot_name(plot)
-    table: Any = predicting.predict(run, paths, **given)
-    if not hasattr(table, "image_sizes"):
-        raise RecipeError(f"--plot draws boxes, and {run} finds none: it is no detector.")
-    return [table if output is None else table.save(output), plot_boxes(table, plot)]
+    table: Any = predicting.predict_boxes(run, paths, output=output, **given)
+    return [table if output is None else Path(output), plot_boxes(table, plot)]
 
 
 def _told(results: list[Any], as_json: bool) -> int:

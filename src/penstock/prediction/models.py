@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import torch
 
 from penstock.errors import RecipeError, nearest
+from penstock.prediction.devices import Placed, dealt, devices_of, placed
 from penstock.runs.run import Run
 from penstock.tasks.checkpoints import HUB, NEWEST_VERSION, Checkpoint, read_checkpoint
 from penstock.tasks.task import Answers, Batch, Task
@@ -26,17 +27,29 @@ GROUP_ROWS_ELSEWHERE = 64
 
 
 class Model:
-    """A task and its trained network; `predict` answers, `save` writes the weights."""
+    """A task and its trained network; `predict` answers, `save` writes the weights.
+
+    With a list of devices there is a copy of the network on each, and what is to be answered is dealt to them.
+    """
 
     def __init__(
         self, task: Task, network: torch.nn.Module, *, meta: Mapping[str, Any] | None = None, device: Any = None
     ) -> None:
         self.task, self.meta = task, dict(meta or {})
-        self.device = torch.device(device) if device is not None else best_device()
-        self.network = network.to(self.device).eval()
+        self.devices = devices_of(device)
+        self.copies = placed(network, self.devices)
 
     def __repr__(self) -> str:
-        return f"<Model: {self.task.kind} of {len(self.task.classes)} classes on {self.device}>"
+        places = ", ".join(map(str, self.devices))
+        return f"<Model: {self.task.kind} of {len(self.task.classes)} classes on {places}>"
+
+    @property
+    def network(self) -> torch.nn.Module:
+        return self.copies[0].network
+
+    @property
+    def device(self) -> torch.device:
+        return self.devices[0]
 
     @property
     def classes(self) -> tuple[str, ...]:
@@ -55,7 +68,7 @@ class Model:
             if name not in known:
                 raise RecipeError(f"a {task.kind} has no setting {name!r}.{nearest(name, known)}")
         changed: Task = dataclasses.replace(task, **settings)
-        return Model(changed, self.network, meta=self.meta, device=self.device)
+        return Model(changed, self.network, meta=self.meta, device=self.devices)
 
     @property
     def group_rows(self) -> int:
@@ -72,13 +85,15 @@ class Model:
 
     def _grouped(self, batch: Batch, ask: Callable[[torch.nn.Module, Batch], Answers]) -> dict[str, Any]:
         count = len(batch["index"])
-        found = []
-        with torch.inference_mode():
-            for start in range(0, count, self.group_rows):
-                rows = torch.arange(start, start + self.group_rows).clamp(max=count - 1)
-                group = {name: _rows(value, rows, self.device) for name, value in batch.items()}
-                answers = ask(self.network, group)
-                found.append({name: value[: count - start] for name, value in answers.items()})
+
+        def answers(one: Placed, start: int) -> Answers:
+            rows = torch.arange(start, start + self.group_rows).clamp(max=count - 1)
+            group = {name: _rows(value, rows, one.device) for name, value in batch.items()}
+            with torch.inference_mode():
+                found = ask(one.network, group)
+            return {name: _moved(value[: count - start], self.device) for name, value in found.items()}
+
+        found = list(dealt(self.copies, answers, range(0, count, self.group_rows)))
         return {name: _joined([one[name] for one in found]) for name in found[0]} if found else {}
 
     def predict(self, data: Any, **options: Any) -> pd.DataFrame | Path:
@@ -104,6 +119,8 @@ def _rows(value: Any, rows: torch.Tensor, device: torch.device) -> Any:
 
 
 def _moved(value: Any, device: torch.device) -> Any:
+    if isinstance(value, list):
+        return [_moved(one, device) for one in value]
     return value.to(device) if isinstance(value, torch.Tensor) else value
 
 
@@ -112,13 +129,6 @@ def _joined(pieces: list[Any]) -> Any:
     if isinstance(pieces[0], torch.Tensor):
         return torch.cat(pieces)
     return [one for piece in pieces for one in piece]
-
-
-def best_device() -> torch.device:
-    """A GPU where there is one."""
-    if torch.cuda.is_available():
-        return torch.device("cuda")
-    return torch.device("mps" if torch.backends.mps.is_available() else "cpu")
 
 
 def load(

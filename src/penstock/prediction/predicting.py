@@ -40,6 +40,9 @@ def predict(
     A detector gives a row for each box: x1 y1 x2 y2, label, score, image_path, and geometry where the image is on a
     map; rasters of any size are looked at window by window. Its table can be saved as .gpkg, .geojson, .shp,
     .parquet, .csv and .json (COCO), `options` are those of `FindingOptions`, and `attrs["problems"]` the skipped.
+    With `output`, work that was interrupted goes on where it stopped when the same is asked for again.
+
+    `device` may be a list: each has a copy of the network, and what is to be answered is dealt to them.
     """
     require("torch", "train", "Prediction")
     from penstock.prediction.answering import AnswerOptions
@@ -50,7 +53,8 @@ def predict(
     answering = AnswerOptions(batch_size, workers, on_bad_sample, progress)
     model = load(run, device=device)
     if model.task.kind == "detection":
-        return _boxes(model, data, output, answering, options)
+        table = _boxes(model, data, output, answering, options)
+        return table if output is None else Path(output)
     if options:
         raise RecipeError(f"{', '.join(options)}: these are options of detection, and {run} is a {model.task.kind}.")
     if output is not None:
@@ -61,29 +65,58 @@ def predict(
     return _frame(batches) if output is None else write_table(os.fspath(output), batches)
 
 
+def predict_boxes(
+    run: Run | Model | str | os.PathLike[str],
+    data: Any,
+    *,
+    output: str | os.PathLike[str] | None = None,
+    device: Any = None,
+    **options: Any,
+) -> Any:
+    """The table of boxes that a detector finds, as `predict` gives it; with `output` it is written as well."""
+    require("torch", "train", "Prediction")
+    from penstock.prediction.answering import AnswerOptions
+    from penstock.prediction.models import load
+
+    model = load(run, device=device)
+    if model.task.kind != "detection":
+        raise RecipeError(f"{run} finds no boxes: it is a {model.task.kind}.")
+    names = [field.name for field in fields(AnswerOptions)]
+    answering = AnswerOptions(**{name: options.pop(name) for name in names if name in options})
+    return _boxes(model, data, output, answering, options)
+
+
 def _boxes(
     model: Model, data: Any, output: str | os.PathLike[str] | None, answering: AnswerOptions, given: dict[str, Any]
-) -> pd.DataFrame | Path:
+) -> Any:
     from penstock.prediction.boxes.finding_boxes import boxes_in_files, boxes_in_source
+    from penstock.prediction.boxes.journals import Journal
     from penstock.prediction.boxes.options import FindingOptions
     from penstock.prediction.finding import files_or_source
     from penstock.results.box_writing import check_box_output
 
-    if output is not None:
-        check_box_output(output)
     names = [field.name for field in fields(FindingOptions)]
     for name in given:
         if name not in names:
             raise RecipeError(f"predict has no option {name!r}.{nearest(name, names)}")
     options = FindingOptions(**given)
+    target = None if output is None else check_box_output(output)
     found = files_or_source(data)
-    if isinstance(found, list):
-        table: Any = boxes_in_files(model, found, options, answering)
-    else:
+    if not isinstance(found, list):
         model.task.check(found, "prediction")
         table = boxes_in_source(model, found, options, answering)
-    result: pd.DataFrame | Path = table if output is None else table.save(output)
-    return result
+        return table if target is None else _saved(table, target)
+    journal = None if target is None else Journal(target.with_name(f"{target.name}.partial"))
+    table = boxes_in_files(model, found, options, answering, journal)
+    if target is not None and journal is not None:
+        _saved(table, target)
+        journal.end()
+    return table
+
+
+def _saved(table: Any, target: Path) -> Any:
+    table.save(target)
+    return table
 
 
 def _batches(model: Model, source: Source, options: AnswerOptions) -> Iterator[list[dict[str, Any]]]:

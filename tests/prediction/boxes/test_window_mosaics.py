@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -14,13 +15,13 @@ pytest.importorskip("torchvision")
 
 import penstock as ps  # noqa: E402
 from penstock.prediction.answering import AnswerOptions  # noqa: E402
-from penstock.prediction.boxes.asking import ask  # noqa: E402
+from penstock.prediction.boxes.asking import Asker  # noqa: E402
 from penstock.prediction.boxes.finding_boxes import boxes_in_scene  # noqa: E402
-from penstock.prediction.boxes.mosaics import mosaic  # noqa: E402
+from penstock.prediction.boxes.mosaics import SceneBoxes, answered_boxes, mosaic  # noqa: E402
 from penstock.prediction.boxes.options import FindingOptions  # noqa: E402
 from penstock.prediction.boxes.reading_ahead import windows_ahead  # noqa: E402
 from penstock.prediction.boxes.scenes import Scene, Shown, image_scene  # noqa: E402
-from penstock.prediction.boxes.window_plans import window_plan  # noqa: E402
+from penstock.prediction.boxes.window_plans import WindowPlan, window_plan  # noqa: E402
 from penstock.prediction.models import Model  # noqa: E402
 from penstock.tasks.detection.retina import Candidates, Seen  # noqa: E402
 
@@ -61,7 +62,11 @@ def picture(width: int, height: int, seed: int) -> Any:
 
 
 def found_in(scene: Scene, **options: Any) -> Any:
-    return boxes_in_scene(MODEL, scene, FindingOptions(**options), ANSWERING)
+    return boxes_in_scene(Asker(MODEL, "32"), scene, FindingOptions(**options), ANSWERING)
+
+
+def put_together(plan: WindowPlan, shown: Iterable[Shown]) -> SceneBoxes:
+    return mosaic([answered_boxes(plan, *answer, TASK) for answer in Asker(MODEL, "32").ask(shown)], TASK)
 
 
 @settings(max_examples=25, deadline=None)
@@ -90,8 +95,8 @@ def test_the_answer_does_not_depend_on_the_order_of_windows(order: list[int], wo
     numbers = np.arange(len(plan.grid))
     shown = {one.number: one for one in scene.read(plan, numbers)}
     mixed = [shown[number] for number in order if number in shown]
-    straight = mosaic(plan, ask(MODEL, windows_ahead(scene, plan, numbers, workers), "32"), TASK)
-    other = mosaic(plan, ask(MODEL, mixed, "32"), TASK)
+    straight = put_together(plan, windows_ahead(scene, plan, numbers, workers))
+    other = put_together(plan, mixed)
     assert len(straight.scores) > 10
     for one, two in zip(straight, other, strict=True):
         np.testing.assert_array_equal(one, two)

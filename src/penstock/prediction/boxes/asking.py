@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from contextlib import nullcontext
+from contextlib import closing, nullcontext
 from itertools import islice
 from typing import Any
 
@@ -12,6 +12,8 @@ import torch
 
 from penstock.prediction.boxes.options import Precision
 from penstock.prediction.boxes.scenes import Shown
+from penstock.prediction.devices import Placed, dealt
+from penstock.prediction.folding import folded
 from penstock.prediction.models import Model
 from penstock.tasks.detection.answers import Found
 
@@ -26,10 +28,14 @@ def computes_bfloat16(device: torch.device) -> bool:
     return any(check is not None and check() for check in checks)
 
 
+def is_short(precision: Precision, device: torch.device) -> bool:
+    """Whether a device computes with bfloat16."""
+    return precision == "bf16" or (precision == "auto" and computes_bfloat16(device))
+
+
 def in_precision(precision: Precision, device: torch.device) -> Any:
     """A context in which the network computes."""
-    is_short = precision == "bf16" or (precision == "auto" and computes_bfloat16(device))
-    return torch.autocast(device.type, torch.bfloat16) if is_short else nullcontext()
+    return torch.autocast(device.type, torch.bfloat16) if is_short(precision, device) else nullcontext()
 
 
 def in_groups(shown: Iterable[Shown], size: int) -> Iterator[list[Shown]]:
@@ -39,18 +45,29 @@ def in_groups(shown: Iterable[Shown], size: int) -> Iterator[list[Shown]]:
         yield group
 
 
-def ask(model: Model, shown: Iterable[Shown], precision: Precision) -> Iterator[tuple[int, Found]]:
-    """The number of each window, and every box with score enough, unsuppressed, in pixels that it was shown."""
-    task: Any = model.task
-    size = model.group_rows
-    network = model.network.to(memory_format=torch.channels_last)
-    for group in in_groups(shown, size):
+class Asker:
+    """A model made ready for windows: copies of its network that only answer, one on each device."""
+
+    def __init__(self, model: Model, precision: Precision) -> None:
+        self.model, self.precision = model, precision
+        self._copies = tuple(Placed(folded(one.network), one.device) for one in model.copies)
+
+    def ask(self, shown: Iterable[Shown]) -> Iterator[tuple[int, Found]]:
+        """The number of each window, and every box with score enough, unsuppressed, in pixels that it was shown."""
+        with closing(dealt(self._copies, self._answers, in_groups(shown, self.model.group_rows))) as answers:
+            for group in answers:
+                yield from group
+
+    def _answers(self, one: Placed, group: list[Shown]) -> list[tuple[int, Found]]:
+        task: Any = self.model.task
         # Filled up to one shape: libraries sum in another order for other shapes.
-        filled = [group[min(place, len(group) - 1)].pixels for place in range(size)]
-        images = torch.from_numpy(np.stack(filled)).to(model.device)
-        with torch.inference_mode(), in_precision(precision, model.device):
-            seen = network(task.inputs(images))
+        filled = [group[min(place, len(group) - 1)].pixels for place in range(self.model.group_rows)]
+        images = torch.from_numpy(np.stack(filled)).to(one.device)
+        with torch.inference_mode(), in_precision(self.precision, one.device):
+            seen = one.network(task.inputs(images))
         with torch.inference_mode():
-            proposed = task.proposed(network, seen, scale=task.input_scale)
-        for one, found in zip(group, proposed, strict=False):
-            yield one.number, Found(*(value.cpu() for value in found))
+            proposed = task.proposed(one.network, seen, scale=task.input_scale)
+        return [
+            (window.number, Found(*(value.cpu() for value in found)))
+            for window, found in zip(group, proposed, strict=False)
+        ]

@@ -13,8 +13,9 @@ from penstock.augment.pixelwise import Normalize
 from penstock.errors import PenstockError
 from penstock.prediction.answering import AnswerOptions, answered
 from penstock.prediction.boxes.areas import Area, read_area
-from penstock.prediction.boxes.asking import ask
-from penstock.prediction.boxes.mosaics import SceneBoxes, mosaic
+from penstock.prediction.boxes.asking import Asker
+from penstock.prediction.boxes.journals import Journal, Kept, kept_by, plan_of
+from penstock.prediction.boxes.mosaics import SceneBoxes, answered_boxes, mosaic
 from penstock.prediction.boxes.options import FindingOptions
 from penstock.prediction.boxes.reading_ahead import windows_ahead
 from penstock.prediction.boxes.scenes import Scene, Shown, open_scene
@@ -66,15 +67,24 @@ class Collected:
         return table
 
 
-def boxes_in_files(model: Model, files: list[Path], options: FindingOptions, answering: AnswerOptions) -> Any:
+def boxes_in_files(
+    model: Model,
+    files: list[Path],
+    options: FindingOptions,
+    answering: AnswerOptions,
+    journal: Journal | None = None,
+) -> Any:
     """The table of boxes of image files and rasters, one after another."""
     model = _with_thresholds(model, options)
     polygons = None if options.within is None else read_area(options.within)
+    if journal is not None:
+        journal.begin(plan_of(model, files, options))
+    asker = Asker(model, options.precision)
     collected = Collected(model.classes)
-    for file in files:
+    for number, file in enumerate(files):
         try:
             scene = open_scene(file, options.bands)
-            found = boxes_in_scene(model, scene, options, answering, polygons)
+            found = boxes_in_scene(asker, scene, options, answering, polygons, kept_by(journal, number))
         except PenstockError as error:
             if answering.on_bad_sample == "raise":
                 raise
@@ -85,17 +95,33 @@ def boxes_in_files(model: Model, files: list[Path], options: FindingOptions, ans
 
 
 def boxes_in_scene(
-    model: Model, scene: Scene, options: FindingOptions, answering: AnswerOptions, polygons: Any = None
+    asker: Asker,
+    scene: Scene,
+    options: FindingOptions,
+    answering: AnswerOptions,
+    polygons: Any = None,
+    kept: Kept | None = None,
 ) -> SceneBoxes:
     """The boxes of one image, best first."""
-    task: Any = model.task
+    task: Any = asker.model.task
     plan = _plan(task, scene, options)
     area = None if polygons is None else Area(polygons, scene)
-    numbers = np.arange(len(plan.grid)) if area is None else area.windows(plan)
+    wanted = np.arange(len(plan.grid)) if area is None else area.windows(plan)
+    pieces = {} if kept is None else dict(kept.finished)
+    numbers = np.setdiff1d(wanted, list(pieces))
     readers = AUTO_READERS if isinstance(answering.workers, str) else max(1, answering.workers)
-    with closing(windows_ahead(scene, plan, numbers, readers)) as ahead, _bar(answering.progress, len(numbers)) as bar:
-        found = mosaic(plan, ask(model, bar(ahead), options.precision), task)
-    return found if area is None else found.taken(np.flatnonzero(area.holds(found.boxes)))
+    with (
+        closing(windows_ahead(scene, plan, numbers, readers)) as ahead,
+        _bar(answering.progress, len(wanted), len(pieces)) as bar,
+        closing(asker.ask(bar(ahead))) as answers,
+    ):
+        for number, found in answers:
+            pieces[number] = answered_boxes(plan, number, found, task)
+            if kept is not None:
+                kept.add(number, pieces[number])
+    boxes = mosaic(pieces.values(), task)
+    inside = boxes if area is None else boxes.taken(np.flatnonzero(area.holds(boxes.boxes)))
+    return inside.taken(np.arange(len(inside.scores))[: task.detections_per_image])
 
 
 def _plan(task: Any, scene: Scene, options: FindingOptions) -> WindowPlan:
@@ -151,8 +177,8 @@ def _with_thresholds(model: Model, options: FindingOptions) -> Model:
 
 
 @contextmanager
-def _bar(progress: bool, total: int) -> Iterator[Any]:
-    """A function that shows how many windows went through it."""
+def _bar(progress: bool, total: int, finished: int) -> Iterator[Any]:
+    """A function that shows how many windows went through it, after those that were finished before."""
     if not progress:
         yield lambda shown: shown
         return
@@ -160,10 +186,10 @@ def _bar(progress: bool, total: int) -> Iterator[Any]:
     from rich.progress import Progress
 
     with Progress(console=Console(stderr=True)) as bar:
-        task = bar.add_task("looking", total=total)
+        task = bar.add_task("looking", total=total, completed=finished)
 
         def counted(shown: Iterator[Shown]) -> Iterator[Shown]:
-            for done, one in enumerate(shown, start=1):
+            for done, one in enumerate(shown, start=finished + 1):
                 yield one
                 bar.update(task, completed=done)
             bar.update(task, completed=total)  # windows that nothing can be seen in were left out

@@ -40,12 +40,14 @@ def suppressed_boxes(found: SceneBoxes, task: Any) -> SceneBoxes:
     return found.taken(suppress(found.boxes, found.scores, iou=task.nms_threshold, groups=groups))
 
 
-def mosaic(plan: WindowPlan, answers: Iterable[tuple[int, Found]], task: Any) -> SceneBoxes:
+def answered_boxes(plan: WindowPlan, number: int, found: Found, task: Any) -> SceneBoxes:
+    """What a window adds to its image: the answers that belong to it, the best of those that overlap."""
+    owned = owned_boxes(plan, number, found)
+    return suppressed_boxes(owned.taken(np.flatnonzero(owned.scores >= task.score_threshold)), task)
+
+
+def mosaic(pieces: Iterable[SceneBoxes], task: Any) -> SceneBoxes:
     """The boxes of an image from those of its windows, whatever the order in which these come."""
-    pieces = [SceneBoxes(np.zeros((0, 4)), np.zeros(0, np.int64), np.zeros(0))]
-    for number, found in answers:
-        owned = owned_boxes(plan, number, found)
-        enough = owned.taken(np.flatnonzero(owned.scores >= task.score_threshold))
-        pieces.append(suppressed_boxes(enough, task))
-    joined = SceneBoxes(*(np.concatenate(columns) for columns in zip(*pieces, strict=True)))
+    none = SceneBoxes(np.zeros((0, 4)), np.zeros(0, np.int64), np.zeros(0))
+    joined = SceneBoxes(*(np.concatenate(columns) for columns in zip(none, *pieces, strict=True)))
     return suppressed_boxes(joined, task)

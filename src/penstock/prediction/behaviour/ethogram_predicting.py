@@ -1,0 +1,93 @@
+"""`ps.predict` for behaviour: every video once through the networks, on one device or several."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+from penstock.errors import DataError, Problem, RecipeError, require
+from penstock.prediction.answering import AnswerOptions
+from penstock.prediction.behaviour.keeping import Keeper, Memory, OneFile
+from penstock.prediction.behaviour.options import EthogramOptions
+from penstock.prediction.behaviour.prediction_folders import PredictionFolder
+from penstock.prediction.behaviour.progress import Progress, shown
+from penstock.prediction.behaviour.video_jobs import VideoJob, jobs_of, names_one
+from penstock.prediction.behaviour.watching import TakingTurns, Watcher
+from penstock.prediction.models import Model
+from penstock.results.ethogram_files import ENDINGS, HDF5_ENDINGS, check_ethogram_output
+from penstock.results.ethograms import Ethogram
+from penstock.sources.videos.framing import Framing, make_framing
+
+
+def predict_ethograms(
+    model: Model, data: Any, output: str | os.PathLike[str] | None, answering: AnswerOptions, given: dict[str, Any]
+) -> Ethogram | list[Ethogram] | Path:
+    """The ethogram of a video, those of several as a list, or the path that they were written to."""
+    options = EthogramOptions.of(given)
+    jobs = jobs_of(data, framing_of(model, options))
+    if output is None:
+        with Memory() as memory:
+            _watch(model, jobs, memory, answering, options)
+        found = [memory.ethograms[job.name] for job in jobs if job.name in memory.ethograms]
+        return found[0] if names_one(data) and found else found
+    keeper = _keeper(Path(output), jobs)
+    _watch(model, jobs, keeper, answering, options)
+    return Path(output)
+
+
+def framing_of(model: Model, options: EthogramOptions) -> Framing:
+    """How frames are brought to the size of the model: as in its training, unless the user says otherwise."""
+    task: Any = model.task
+    trained = dict(model.meta.get("input") or {})
+    fit, crop = options.fit or trained.get("fit") or "stretch", options.crop or trained.get("crop")
+    return make_framing(tuple(task.image_size), fit, crop)
+
+
+def _keeper(output: Path, jobs: list[VideoJob]) -> Keeper:
+    if output.suffix.lower() not in ENDINGS:
+        require("h5py", "formats", "Writing features of videos")
+        return PredictionFolder(output)
+    if len(jobs) != 1:
+        raise RecipeError(f"output={str(output)!r} is one file, and there are {len(jobs)} videos. Name a folder.")
+    if output.suffix.lower() in HDF5_ENDINGS:
+        require("h5py", "formats", "Writing ethograms as HDF5")
+    return OneFile(check_ethogram_output(output)[0])
+
+
+def _watch(
+    model: Model, jobs: list[VideoJob], keeper: Keeper, answering: AnswerOptions, options: EthogramOptions
+) -> None:
+    """All videos, dealt to the devices; a video that cannot be read does not stop the others."""
+    failures: list[Problem] = []
+    with shown(len(jobs), answering.progress) as progress:
+        watchers = _watchers(model, keeper, answering, options, progress)
+        turns = TakingTurns(jobs)
+        if len(watchers) == 1:
+            failures += watchers[0].watch(turns)
+        else:
+            with ThreadPoolExecutor(len(watchers), "penstock-device") as pool:
+                waiting = [pool.submit(watcher.watch, turns) for watcher in watchers]
+                failures += [problem for one in waiting for problem in one.result()]
+    if failures and (answering.on_bad_sample == "raise" or len(failures) == len(jobs)):
+        raise DataError(failures)
+
+
+def _watchers(
+    model: Model, keeper: Keeper, answering: AnswerOptions, options: EthogramOptions, progress: Progress
+) -> list[Watcher]:
+    threads = answering.workers if isinstance(answering.workers, int) else None
+    identity = identity_of(model)
+    return [Watcher(model.task, placed, keeper, options, identity, threads, progress) for placed in model.copies]
+
+
+def identity_of(model: Model) -> str:
+    """What changes with the weights and the settings of a model."""
+    digest = hashlib.sha256(json.dumps(model.task.settings(), sort_keys=True, default=str).encode())
+    for name, value in sorted(model.network.state_dict().items()):
+        digest.update(name.encode())
+        digest.update(value.detach().cpu().contiguous().numpy().tobytes())
+    return digest.hexdigest()

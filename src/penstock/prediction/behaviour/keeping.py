@@ -1,0 +1,93 @@
+"""Where ethograms go: a folder (`prediction_folders.py`), one file, or memory."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Protocol, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from penstock.errors import Problem
+from penstock.results.ethogram_files import HDF5_ENDINGS
+from penstock.results.ethograms import Ethogram
+from penstock.results.feature_files import FeatureFile
+
+Logits = NDArray[np.float32]
+
+
+class Keeper(Protocol):
+    """Takes the answer for each video when it is complete; called by one thread for each device."""
+
+    def target(self, name: str) -> Path:
+        """The file beside which the features of a video grow."""
+        ...
+
+    def has(self, name: str, made_by: str) -> bool:
+        """Whether a video is done, by the same model and in the same way."""
+        ...
+
+    def save(self, ethogram: Ethogram, made_by: str, logits: Logits, features: FeatureFile, group: str) -> None:
+        """Keep an answer, and discard its features when they are no longer needed."""
+        ...
+
+    def fail(self, name: str, problems: Sequence[Problem]) -> None:
+        """A video that cannot be read."""
+        ...
+
+
+class Memory:
+    """Ethograms for a program; features grow in a temporary folder and are gone at the end."""
+
+    def __init__(self) -> None:
+        self.ethograms: dict[str, Ethogram] = {}
+        self._folder = tempfile.TemporaryDirectory(prefix="penstock-")
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._folder.cleanup()
+
+    def target(self, name: str) -> Path:
+        path = Path(self._folder.name, f"{name}.h5")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        return path
+
+    def has(self, name: str, made_by: str) -> bool:
+        return False
+
+    def save(self, ethogram: Ethogram, made_by: str, logits: Logits, features: FeatureFile, group: str) -> None:
+        self.ethograms[ethogram.name] = ethogram
+        features.discard()
+
+    def fail(self, name: str, problems: Sequence[Problem]) -> None:
+        return
+
+
+class OneFile:
+    """One video's answer as one file, in the format that its ending says."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def target(self, name: str) -> Path:
+        return self.path
+
+    def has(self, name: str, made_by: str) -> bool:
+        return False
+
+    def save(self, ethogram: Ethogram, made_by: str, logits: Logits, features: FeatureFile, group: str) -> None:
+        if self.path.suffix.lower() in HDF5_ENDINGS:
+            ethogram.save(self.path, logits=logits, features=features, features_group=group)
+        else:
+            ethogram.save(self.path)
+        features.discard()
+
+    def fail(self, name: str, problems: Sequence[Problem]) -> None:
+        return

@@ -1,0 +1,47 @@
+"""What a user may choose for ethograms, checked once."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from typing import Any, Literal, get_args
+
+from penstock.errors import RecipeError, nearest, one_of
+from penstock.sources.videos.framing import FITS
+
+Precision = Literal["auto", "32", "bf16"]
+
+
+@dataclass(frozen=True)
+class EthogramOptions:
+    """How videos are looked at.
+
+    precision   32, bf16, or auto: bf16 on GPUs
+    fit         stretch, pad or crop: how frames are brought to the size of the model; by default as in its training
+    crop        x,y,width,height of the frame that is looked at; by default as in its training
+    fresh       predict again what is there already
+    """
+
+    precision: Precision = "auto"
+    fit: str | None = None
+    crop: Any = None
+    fresh: bool = False
+
+    def __post_init__(self) -> None:
+        one_of("precision", self.precision, get_args(Precision))
+        if self.fit is not None:
+            one_of("fit", self.fit, FITS)
+
+    @classmethod
+    def of(cls, given: Mapping[str, Any]) -> EthogramOptions:
+        names = [field.name for field in fields(cls)]
+        for name in given:
+            if name not in names:
+                raise RecipeError(f"predict has no option {name!r} for behaviour.{nearest(name, names)}")
+        return cls(**given)
+
+    def precision_on(self, device: str) -> str:
+        """The precision for a kind of device."""
+        if self.precision != "auto":
+            return self.precision
+        return "bf16" if device == "cuda" else "32"

@@ -1,0 +1,68 @@
+"""Which videos are to be looked at: files, folders of frames, HDF5, patterns and lists of these; packs and Sources."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from penstock.errors import DataError, Problem, RecipeError
+from penstock.opening import kind_of
+from penstock.opening import open as open_any
+from penstock.samples import Source
+from penstock.sources.videos.frame_supplies import Supply
+from penstock.sources.videos.framing import Framing
+from penstock.sources.videos.supplying import named_videos, state_of, stored_videos, supply_of
+
+PACK = "Pack"
+
+
+@dataclass(frozen=True)
+class VideoJob:
+    """One video: its name, which no other has, what tells that it changed, and how its frames are had."""
+
+    name: str
+    file: str
+    state: tuple[Any, ...]
+    supply: Callable[[], Supply]
+
+
+def jobs_of(data: Any, framing: Framing) -> list[VideoJob]:
+    """The videos that a user means, in order."""
+    if isinstance(data, Source):
+        return _stored(data, framing)
+    if isinstance(data, (str, os.PathLike)):
+        if Path(data).exists() and kind_of(data) == PACK:
+            source: Source = open_any(data)
+            return _stored(source, framing)
+        return _files(data, framing)
+    if isinstance(data, Sequence):
+        return _files(data, framing)
+    raise RecipeError(f"data must be a path, a list of paths, a pack or a Source, not {type(data).__name__}.")
+
+
+def names_one(data: Any) -> bool:
+    """Whether a user means one video, and so expects one answer."""
+    return isinstance(data, (str, os.PathLike)) and Path(data).is_file()
+
+
+def _files(data: Any, framing: Framing) -> list[VideoJob]:
+    videos = named_videos(data)
+    if not videos:
+        raise DataError([Problem(str(data), None, "there is no video", "Name a video, a folder of them, or a pack")])
+    return [
+        VideoJob(video.name, video.path.as_posix(), state_of(video), lambda video=video: supply_of(video, framing))  # type: ignore[misc]
+        for video in videos
+    ]
+
+
+def _stored(source: Source, framing: Framing) -> list[VideoJob]:
+    fingerprint = getattr(source, "fingerprint", None)
+    state = (type(source).__name__, "" if fingerprint is None else fingerprint(), len(source))
+    place = str(getattr(source, "path", type(source).__name__))
+    return [
+        VideoJob(name, f"{place}#{name}", (*state, name), lambda supply=supply: supply)  # type: ignore[misc]
+        for name, supply in stored_videos(source, framing)
+    ]

@@ -1,0 +1,83 @@
+"""Where networks answer: one device, or several with a copy of the network on each, which take turns."""
+
+from __future__ import annotations
+
+import copy
+import queue
+from collections import deque
+from collections.abc import Callable, Generator, Iterable
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Any, NamedTuple, TypeVar
+
+import torch
+
+from penstock.errors import RecipeError
+
+Item = TypeVar("Item")
+Answer = TypeVar("Answer")
+# Pieces of work for each device that are given out ahead: one that is answered, one that waits.
+AHEAD = 2
+
+
+class Placed(NamedTuple):
+    """A network and the device that it is on."""
+
+    network: torch.nn.Module
+    device: torch.device
+
+
+def best_device() -> torch.device:
+    """A GPU where there is one."""
+    if torch.cuda.is_available():
+        return torch.device("cuda")
+    return torch.device("mps" if torch.backends.mps.is_available() else "cpu")
+
+
+def devices_of(given: Any) -> tuple[torch.device, ...]:
+    """A device, a list of them, or names with commas between; the best one where nothing is given."""
+    names = given.split(",") if isinstance(given, str) else given
+    names = list(names) if isinstance(names, (list, tuple)) else [names]
+    if not names:
+        raise RecipeError("device=[] names no device. Name one, such as cpu or cuda:1, or leave it out.")
+    try:
+        return tuple(best_device() if name is None else torch.device(_plain(name)) for name in names)
+    except (RuntimeError, TypeError) as error:
+        raise RecipeError(f"device={given!r} is no device: {str(error).splitlines()[0]}") from error
+
+
+def _plain(name: Any) -> Any:
+    return name.strip() if isinstance(name, str) else name
+
+
+def placed(network: torch.nn.Module, devices: tuple[torch.device, ...]) -> tuple[Placed, ...]:
+    """The network itself on the first device, and a copy of it on each other one."""
+    others = [Placed(copy.deepcopy(network).to(device).eval(), device) for device in devices[1:]]
+    return (Placed(network.to(devices[0]).eval(), devices[0]), *others)
+
+
+def dealt(
+    copies: tuple[Placed, ...], work: Callable[[Placed, Item], Answer], items: Iterable[Item]
+) -> Generator[Answer]:
+    """What each piece of work gives, in order, done by whichever copy is free."""
+    if len(copies) == 1:
+        yield from (work(copies[0], item) for item in items)
+        return
+    free: queue.SimpleQueue[Placed] = queue.SimpleQueue()
+    for one in copies:
+        free.put(one)
+    waiting: deque[Future[Answer]] = deque()
+    with ThreadPoolExecutor(len(copies), "penstock-device") as pool:
+        for item in items:
+            waiting.append(pool.submit(_by_a_free_one, free, work, item))
+            if len(waiting) >= AHEAD * len(copies):
+                yield waiting.popleft().result()
+        while waiting:
+            yield waiting.popleft().result()
+
+
+def _by_a_free_one(free: queue.SimpleQueue[Placed], work: Callable[[Placed, Item], Answer], item: Item) -> Answer:
+    one = free.get()
+    try:
+        return work(one, item)
+    finally:
+        free.put(one)
