@@ -18,7 +18,13 @@ from penstock.results.ethograms import Ethogram
 from penstock.results.feature_files import Column, FeatureFile
 from penstock.sources.videos.frame_streams import FrameBlock, StreamedVideo
 from penstock.sources.videos.frame_supplies import Begin
-from penstock.tasks.behaviour.streaming import FeatureStream, Streamed, frames_before, sequence_logits
+from penstock.tasks.behaviour.streaming import (
+    BLOCK_FRAMES,
+    BLOCK_FRAMES_ELSEWHERE,
+    FeatureStream,
+    Streamed,
+    sequence_logits,
+)
 
 SPATIAL, MOTION, LOGITS, TIMES = "spatial_features", "flow_features", "logits", "times_s"
 # What a crash may cost where the network is slow; a fast one is noted by the number of frames.
@@ -38,7 +44,9 @@ def columns_of(network: Any) -> dict[str, Column]:
 
 def taken_up(network: Any, device: torch.device, file: FeatureFile) -> Begin:
     """Where frames must begin so that the next one is seen exactly as if the video had never been left."""
-    first = frames_before(network, device, file.frames)
+    plan = network.plan
+    block = BLOCK_FRAMES.get(device.type, BLOCK_FRAMES_ELSEWHERE)  # where blocks begin decides the last bits
+    first = max(0, (file.frames - plan.frames // 2 * plan.stride) // block * block)
     return Begin(first, np.array(file.column(TIMES)[:first, 0]))
 
 

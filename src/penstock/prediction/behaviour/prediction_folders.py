@@ -88,7 +88,10 @@ class PredictionFolder:
             self._videos[name] = plain(note)
             content = {"version": VERSION, "videos": dict(sorted(self._videos.items()))}
             write_whole(self.folder / RECORD, json.dumps(content, indent=1, ensure_ascii=False) + "\n")
-            _write_summary(self.folder / SUMMARY, [row for _, one in sorted(self._videos.items()) for row in one.get("summary", [])])
+            _write_summary(
+                self.folder / SUMMARY,
+                [row for _, one in sorted(self._videos.items()) for row in one.get("summary", [])],
+            )
 
 
 def _read(path: Path) -> dict[str, dict[str, Any]]:

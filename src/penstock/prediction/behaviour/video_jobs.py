@@ -53,14 +53,19 @@ def _files(data: Any, framing: Framing) -> list[VideoJob]:
     if not videos:
         raise DataError([Problem(str(data), None, "there is no video", "Name a video, a folder of them, or a pack")])
     return [
-        VideoJob(video.name, video.path.as_posix(), state_of(video), lambda video=video: supply_of(video, framing))  # type: ignore[misc]
+        VideoJob(
+            video.name,
+            video.path.as_posix(),
+            (*state_of(video), framing),
+            lambda video=video: supply_of(video, framing),
+        )  # type: ignore[misc]
         for video in videos
     ]
 
 
 def _stored(source: Source, framing: Framing) -> list[VideoJob]:
     fingerprint = getattr(source, "fingerprint", None)
-    state = (type(source).__name__, "" if fingerprint is None else fingerprint(), len(source))
+    state = (type(source).__name__, "" if fingerprint is None else fingerprint(), len(source), framing)
     place = str(getattr(source, "path", type(source).__name__))
     return [
         VideoJob(name, f"{place}#{name}", (*state, name), lambda supply=supply: supply)  # type: ignore[misc]

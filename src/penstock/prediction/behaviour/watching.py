@@ -83,7 +83,7 @@ class Watcher:
         """Open the next video, where it was left; those that are done are passed over."""
         for job in jobs:
             supply = job.supply()
-            made_by = f"{self._identity} {job.state} {job.framing}"
+            made_by = f"{self._identity} {job.state}"
             if not self._options.fresh and self._keeper.has(job.name, made_by):
                 continue
             columns = columns_of(self._placed.network)
@@ -104,9 +104,11 @@ class Watcher:
             self._keeper.fail(job.name, problems)
             file.discard()
             return problems
+        except BaseException:
+            file.close()  # what is known stays for the next time
+            raise
         finally:
             self._progress.end(bar)
-            file.close_if_open()
         ethogram, logits = ethogram_of(self._task, self._placed.network, file, job.name)
         self._keeper.save(ethogram, opened.made_by, logits, file, SIZES[self._task.size].backbone)
         return []

@@ -11,7 +11,7 @@ from penstock.errors import Problem
 from penstock.samples import Source, column_of
 from penstock.sources.paths import PathLike
 from penstock.sources.videos.frame_supplies import Begin, NumberedVideo, PassedVideo, StoredVideo, Supply, Task
-from penstock.sources.videos.framing import Framing
+from penstock.sources.videos.framing import Framing, make_framing
 from penstock.sources.videos.grouped_videos import GroupedVideo
 from penstock.sources.videos.video_cursors import Cursors
 from penstock.sources.videos.video_files import VideoFile
@@ -21,6 +21,11 @@ from penstock.sources.videos.video_lists import NamedVideo, list_videos, open_fo
 def named_videos(videos: PathLike | Sequence[PathLike]) -> list[NamedVideo]:
     """A path, pattern, folder or list of these as videos, each with a name that no other has."""
     return list_videos(videos)
+
+
+def state_of(video: NamedVideo) -> tuple[str, int, int]:
+    """What changes with a video: where it is, its bytes, and when they were written."""
+    return tuple(open_footage(video.path, make_framing(None, "stretch", None), Cursors()).origin())  # type: ignore[return-value]
 
 
 def supply_of(video: NamedVideo, framing: Framing) -> Supply:
