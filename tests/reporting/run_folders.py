@@ -13,6 +13,8 @@ import numpy as np
 
 from penstock.codecs.images import encode_image
 from penstock.flow.measuring.hops import HOPS
+from penstock.results.ethogram_details import ethogram_details
+from penstock.results.ethograms import Ethogram
 from penstock.runs.settings import recipe_sections
 from penstock.runs.writing import RunWriter
 from penstock.training.options import DataOptions, FeedOptions, RunOptions, TrainOptions
@@ -158,6 +160,16 @@ def class_details(classes: Sequence[str], confusion: np.ndarray[Any, Any]) -> di
         for number, name in enumerate(classes)
     ]
     return {"kind": "classification", "classes": list(classes), "per_class": rows, "confusion": confusion}
+
+
+def behaviour_details() -> dict[str, Any]:
+    """What a Run on behaviour tells of its validation: one video, in which an animal walks."""
+    labels = np.zeros((100, 2), np.int8)
+    labels[20:50, 1] = 1
+    labels[:, 0] = 1 - labels[:, 1]
+    likely = np.roll(labels, 5, axis=0) * np.float32(0.9)
+    one = Ethogram(("background", "walk"), likely, 0.5, 1, np.arange(100) / 10, "mouse.mp4", labels=labels)
+    return {**one.scores().details(), "ethograms": ethogram_details([one])}
 
 
 def write_worst(writer: RunWriter, classes: Sequence[str], rng: np.random.Generator, count: int = 12) -> None:

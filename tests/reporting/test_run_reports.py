@@ -37,7 +37,8 @@ def words_of(page: str) -> str:
 
 
 def test_a_page_has_every_section(tmp_path: Path) -> None:
-    page = page_of(finished_run(tmp_path / "pets"))
+    classes = class_details(run_folders.CLASSES, confusion_of(3, np.random.default_rng(0)))
+    page = page_of(finished_run(tmp_path / "all", details={**classes, **run_folders.behaviour_details()}))
     found = re.findall(r"<h2>(.*?)</h2>", page)
     assert found == [title for title, _ in SECTIONS]
     for anchor in re.findall(r'href="#([^"]+)"', page):

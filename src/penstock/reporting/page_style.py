@@ -156,6 +156,22 @@ border-radius:6px;background:var(--raised)}
 .samples small{color:var(--dim)}
 .samples .place{color:var(--dim);font-size:.76rem}
 .truth{font-weight:600}
+.ethogram{display:grid;grid-template-columns:minmax(3rem,max-content) minmax(0,1fr);column-gap:.7rem;
+margin:1.3rem 0 1.6rem;font-size:.8rem}
+.ethogram figcaption,.ethogram .note{grid-column:1/-1;display:flex;gap:.9rem;align-items:baseline;font-size:.95rem;
+overflow-wrap:anywhere}
+.ethogram .lanes{position:relative;min-width:clamp(4rem,14vw,9rem)}
+.ethogram .lanes span{position:absolute;right:0;max-width:100%;transform:translateY(-50%);line-height:1.1;
+text-align:right;color:var(--soft);overflow:hidden;text-overflow:ellipsis;white-space:nowrap}
+.ethogram .xs{min-height:1.3rem;color:var(--dim);font-variant-numeric:tabular-nums}
+.ethogram .xs span:first-child{transform:none}
+.ethogram .lane{fill:var(--raised)}
+.ethogram .spot:hover .lane{fill:var(--edge)}
+.ethogram .strip{fill:var(--c)}
+.ethogram .truth-strip{fill:var(--soft)}
+.ethogram .unlabelled{fill:var(--edge)}
+.legend.blocks .truth-mark{background:var(--soft)}
+.legend.blocks .unlabelled-mark{background:var(--edge)}
 .wrong .answer{font-weight:600;color:var(--bad)}
 @media (max-width:600px){
 body{font-size:14px}
@@ -174,7 +190,7 @@ body{background:#fff;font-size:11px}
 nav,.skip,#tip{display:none}
 section{border:0;padding:.4rem 0;break-inside:auto}
 .tile .value{font-size:1.4rem}
-.bar,.confusion td,.gauge,.differs,.tile,.badge,.legend i{print-color-adjust:exact;-webkit-print-color-adjust:exact}
+.bar,.confusion td,.gauge,.differs,.tile,.badge,.legend i,.ethogram{print-color-adjust:exact;-webkit-print-color-adjust:exact}
 .scroll,pre{overflow:visible;max-height:none}
 tr,.tile,.samples figure{break-inside:avoid}
 h2{break-after:avoid}

@@ -13,6 +13,7 @@ from penstock.reporting.markup import Markup
 from penstock.reporting.page import Part, page
 from penstock.reporting.sections import comparison
 from penstock.reporting.sections.bad_samples import bad_samples
+from penstock.reporting.sections.behaviours import behaviour_confusion, behaviours, ethograms
 from penstock.reporting.sections.classes import classes, confusion
 from penstock.reporting.sections.curves import curves
 from penstock.reporting.sections.environment import environment
@@ -35,6 +36,9 @@ SECTIONS: tuple[tuple[str, Callable[[Story], Markup | None]], ...] = (
     ("Scores", scores),
     ("Confusion matrix", confusion),
     ("Classes", classes),
+    ("Behaviours", behaviours),
+    ("Ethograms", ethograms),
+    ("Behaviours confused", behaviour_confusion),
     ("Most wrong samples", wrong_samples),
     ("Feed", feed),
     ("Bad samples", bad_samples),
