@@ -6,6 +6,7 @@ from pathlib import Path
 
 import av
 import numpy as np
+import pytest
 from numpy.typing import NDArray
 
 from penstock.cli.demo_animals import (
@@ -47,13 +48,13 @@ def test_labels_say_how_the_animal_moved_from_the_frame_before() -> None:
     assert {pose.behaviour for pose in poses} == {0, 1, 2, 3}
 
 
-def test_the_animal_never_leaves_the_picture() -> None:
-    for seed in range(20):
-        poses = animal_poses(np.random.default_rng(seed), 1500, (64, 96))
-        assert min(pose.x for pose in poses) >= 0.15 * 64
-        assert max(pose.x for pose in poses) <= 0.85 * 64
-        assert min(pose.y for pose in poses) >= 0.15 * 64
-        assert max(pose.y for pose in poses) <= 96 - 0.15 * 64
+@pytest.mark.parametrize("size", [(64, 64), (64, 96), (200, 32)])
+def test_the_animal_never_leaves_the_picture(size: tuple[int, int]) -> None:
+    margin = 0.15 * min(size)
+    for seed in range(10):
+        poses = animal_poses(np.random.default_rng(seed), 1500, size)
+        assert {pose.behaviour for pose in poses} == {0, 1, 2, 3}
+        assert all(margin <= pose.x <= size[0] - margin and margin <= pose.y <= size[1] - margin for pose in poses)
 
 
 def test_the_ball_goes_where_its_labels_say(tmp_path: Path) -> None:

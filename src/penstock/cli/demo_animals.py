@@ -102,9 +102,10 @@ def _walk(pose: Pose, length: int, unit_px: int) -> list[Pose]:
 
 
 def _turn(pose: Pose, length: int, size: tuple[int, int], side: int) -> list[Pose]:
-    """A turn on the spot, which goes on until the animal has room ahead to walk."""
+    """A turn on the spot, which goes on until the animal has room ahead to walk, at most once around."""
     poses: list[Pose] = []
-    while len(poses) < length or _room_frames(pose, size) < _LONGEST_BOUT // 2:
+    longest = length + int(2 * np.pi / _TURN_RADIANS)
+    while len(poses) < length or (len(poses) < longest and _room_frames(pose, size) < _SHORTEST_BOUT):
         pose = pose._replace(heading=pose.heading + side * _TURN_RADIANS)
         poses.append(pose)
     return poses
