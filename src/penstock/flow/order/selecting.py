@@ -35,7 +35,7 @@ def chosen(source: Source, indices: Numbers, conditions: tuple[tuple[str, Any], 
 def _meets(values: NDArray[Any], name: str, wanted: Any, source: Source) -> NDArray[np.bool_]:
     if callable(wanted):
         answer = np.asarray(wanted(values))
-        if answer.shape != values.shape or answer.dtype != np.bool_:
+        if answer.shape != values.shape[:1] or answer.dtype != np.bool_:
             raise RecipeError(
                 f"where({name}=function): it gets the whole column ({len(values):,} values) and must give as many "
                 f"True or False; it gave {answer.dtype} of shape {answer.shape}."
