@@ -10,6 +10,7 @@ trees.pack.partial/
 from __future__ import annotations
 
 import json
+from abc import ABC, abstractmethod
 from dataclasses import asdict, dataclass
 from typing import Any, Generic, TypeVar
 
@@ -40,20 +41,20 @@ class FinishedShard:
 Finished = TypeVar("Finished")
 
 
-class WorkJournal(Generic[Finished]):
+class WorkJournal(ABC, Generic[Finished]):
     """Lines about finished work, in order; those up to the first that is not whole count after an interruption."""
 
     def __init__(self, places: Places) -> None:
         self.places = places
         self.finished: list[Finished] = []
 
+    @abstractmethod
     def parsed(self, values: dict[str, Any]) -> Finished:
         """A line from its JSON; KeyError or TypeError where it is none."""
-        raise NotImplementedError
 
+    @abstractmethod
     def is_whole(self, line: Finished, number: int) -> bool:
         """Whether everything that line `number` tells of is there."""
-        raise NotImplementedError
 
     def begin(self, plan: dict[str, Any]) -> None:
         """Start anew."""

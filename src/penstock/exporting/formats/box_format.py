@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 
 from penstock.exporting.formats.image_files import ImageFiles
@@ -11,7 +12,7 @@ from penstock.exporting.roles import Roles, need_boxes
 from penstock.packing.preparing import Row
 
 
-class BoxFormat:
+class BoxFormat(ABC):
     """Images below `image_folder`, and beside each what `annotate` writes of its boxes."""
 
     name = ""
@@ -36,8 +37,9 @@ class BoxFormat:
     def folder_of(self, piece: Piece) -> str:
         return self.image_folder
 
+    @abstractmethod
     def annotate(self, piece: Piece, row: Row, name: str, path: str) -> None:
-        raise NotImplementedError
+        """Write down the boxes of a sample whose image is `path`."""
 
 
 @dataclass(frozen=True)

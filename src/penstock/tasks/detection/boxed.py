@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from penstock.geometry import as_boxes
-from penstock.samples import RESERVED, Field, Raw, Sample, Schema, Source, Subset, annotations_of, column_of
-from penstock.tasks.labelled import KEPT_MEMBERS, OF_THE_FIRST_IMAGE, numbers_of
+from penstock.samples import RESERVED, Field, Sample, Schema, Source, Subset
+from penstock.tasks.one_image import IMAGE, OneImage
 
-IMAGE, BOXES, BOX_LABEL = "image", "boxes", "box_label"
+BOXES, BOX_LABEL = "boxes", "box_label"
 
 
 def boxed(source: Source, image: str, boxes: str | None, classes: Sequence[str]) -> Source:
@@ -22,50 +21,14 @@ def boxed(source: Source, image: str, boxes: str | None, classes: Sequence[str])
     return Boxed(source, image, boxes, tuple(classes))
 
 
-class Boxed:
-    """A view of another source; boxes of classes that are not asked for are left out, nothing else is copied."""
+class Boxed(OneImage):
+    """The image and the boxes of another source; boxes of classes that are not asked for are left out."""
 
     def __init__(self, source: Source, image: str, boxes: str | None, classes: tuple[str, ...]) -> None:
-        self.source, self._image, self._boxes = source, image, boxes
         fields = (Field(IMAGE, "image"),)
         labels = (Field(BOXES, "boxes"), Field(BOX_LABEL, "labels", "int64"))
-        self.schema = Schema(fields if boxes is None else (*fields, *labels), classes)
-        self._numbers = numbers_of(source.schema.classes, classes)
-
-    def __getattr__(self, name: str) -> Any:
-        """What the other source offers beyond the protocol; only that is offered here."""
-        if "source" not in self.__dict__ or name not in (*KEPT_MEMBERS, "fingerprint"):
-            raise AttributeError(name)
-        if name in OF_THE_FIRST_IMAGE and not self._shows_the_first_image:
-            raise AttributeError(name)
-        offered = getattr(self.source, name)
-        return self._fingerprint if name == "fingerprint" else offered
-
-    @property
-    def _shows_the_first_image(self) -> bool:
-        first = self.source.schema.image
-        return first is not None and first.name == self._image
-
-    @property
-    def classes(self) -> tuple[str, ...]:
-        return self.schema.classes
-
-    def __len__(self) -> int:
-        return len(self.source)
-
-    def read(self, index: int) -> Raw:
-        return self.source.read(index)
-
-    def decode(self, raw: Raw) -> Sample:
-        sample = self.source.decode(raw)
-        return {IMAGE: sample[self._image], **self._renamed(sample)}
-
-    def annotations(self, index: int) -> Sample:
-        """Every field but the pixels."""
-        return self._renamed(annotations_of(self.source, index))
-
-    def column(self, name: str) -> NDArray[Any]:
-        return column_of(self.source, name)
+        super().__init__(source, image, Schema(fields if boxes is None else (*fields, *labels), classes))
+        self._boxes = boxes
 
     def _renamed(self, sample: Sample) -> Sample:
         kept: Sample = {name: sample[name] for name in RESERVED if name in sample}
@@ -87,6 +50,3 @@ class Boxed:
     def _fingerprint(self) -> str:
         inner: str = self.source.fingerprint()  # type: ignore[attr-defined]
         return f"{inner} {self._image} {self._boxes} {self.schema.classes}"
-
-    def __repr__(self) -> str:
-        return f"Boxed({self.source!r})"
