@@ -61,5 +61,8 @@ bench: setup
 	$(BIN)/python -m benchmarks.packing
 	$(BIN)/python -m benchmarks.kernel
 
+# Reference pages first, from the code; then the site, where every warning is an error.
 docs: setup
 	$(BIN)/python docs/build.py
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet
+	@echo "build/site/index.html"

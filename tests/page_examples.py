@@ -19,9 +19,10 @@ import contextlib
 import importlib.util
 import re
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import closing
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -75,11 +76,14 @@ def _of_row(number: int, line: str) -> Iterator[Example]:
             yield Example(number, "python", code)
 
 
-def run_page(page: Path) -> list[Example]:
-    """Run every example of a page in the present folder; gives those that were left out."""
+def run_page(page: Path, smaller: Mapping[str, str] = MappingProxyType({})) -> list[Example]:
+    """Run every example of a page in the present folder; gives those that were left out.
+
+    `smaller` says what stands on the page and what is run in its place, so that a training takes seconds.
+    """
     names: dict[str, Any] = {"ps": ps, "np": np}
     left_out = []
-    for example in examples_of(page.read_text(encoding="utf-8")):
+    for example in examples_of(_replaced(page.read_text(encoding="utf-8"), smaller)):
         if example.missing is not None:
             left_out.append(example)
         elif example.kind == "command":
@@ -89,9 +93,19 @@ def run_page(page: Path) -> list[Example]:
     return left_out
 
 
+def _replaced(text: str, smaller: Mapping[str, str]) -> str:
+    for shown, run in smaller.items():
+        assert shown in text, f"the page does not show {shown!r} any more"
+        text = text.replace(shown, run)
+    return text
+
+
 def _run_command(page: Path, example: Example) -> None:
-    outcome = run_here(*shlex.split(example.code)[1:])
+    words, _, target = example.code.partition(" > ")
+    outcome = run_here(*shlex.split(words)[1:])
     assert not outcome.exit_code, f"{page.name}:{example.line} {example.code}\n{outcome.out}{outcome.err}"
+    if target:
+        Path(target.strip()).write_text(outcome.out, encoding="utf-8")
 
 
 def _run_python(page: Path, example: Example, names: dict[str, Any]) -> None:
