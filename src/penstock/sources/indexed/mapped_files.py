@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from penstock.errors import DataError, Problem
 from penstock.storage.advising import advise, resident_pages, stretches
+from penstock.storage.mapped import mapped_buffer
 
 Numbers = NDArray[np.int64]
 
@@ -41,18 +42,11 @@ def unchanged(states: Sequence[FileState]) -> list[FileState]:
 
 
 class MappedFile:
-    """One mapped file; its descriptor is closed again at once: there may be thousands of them."""
+    """One mapped file, as long as it is the one that was indexed."""
 
     def __init__(self, state: FileState) -> None:
-        import pyarrow as pa
-
-        # A page beyond the end of a mapped file ends the process with SIGBUS, so sizes are compared first.
         unchanged([state])
-        if state.size == 0:
-            self._buffer = pa.py_buffer(b"")
-        else:
-            with pa.memory_map(state.path) as mapped:
-                self._buffer = mapped.read_buffer()
+        self._buffer = mapped_buffer(state.path, state.size)
         self.data = memoryview(self._buffer).cast("B")
         self.address: int = self._buffer.address
 
