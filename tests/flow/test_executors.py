@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import itertools
 import os
+import statistics
 import subprocess
 import sys
 import threading
@@ -382,9 +383,9 @@ def test_without_nameless_memory_there_are_threads_only(monkeypatch: pytest.Monk
 
 def test_the_probe_sees_whether_a_function_holds_the_gil() -> None:
     def efficiency(function: Any) -> float:
-        found = probe(ps.Flow(Pictures(64)).map(function).batch(32)._running.program)
-        assert found is not None
-        return found.efficiency
+        program = ps.Flow(Pictures(64)).map(function).batch(32)._running.program
+        found = [probed.efficiency for _ in range(5) if (probed := probe(program)) is not None]
+        return statistics.median(found)  # one of them may meet a busy machine
 
     assert efficiency(functions.holding_the_gil) < 0.75 <= efficiency(functions.not_holding_the_gil)
 
