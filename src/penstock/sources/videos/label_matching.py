@@ -3,7 +3,8 @@
 | `labels` is                          | and means                                                                 |
 |--------------------------------------|---------------------------------------------------------------------------|
 | 'labels/{stem}.csv'                  | the file of each video; {stem} is its file name without ending            |
-| a folder, a pattern with *, a list   | files named as a video, or as a video with _labels; other files of events |
+| a folder, a pattern with *, a list   | files named as a video, or as a video with _labels or an ending of        |
+|                                      | predictions (_bouts …); other files of events                             |
 | a file or a DataFrame                | events of many videos (a column names them), or labels of the only video  |
 | {video: file, DataFrame or Table}    | the labels of these videos                                                |
 
@@ -22,10 +23,15 @@ from penstock.errors import DataError, Problem, nearest
 from penstock.sources.paths import expand, files_below
 from penstock.sources.tables import TABLE_ENDINGS, Table, read_table, table_of_frame
 from penstock.sources.videos.boris import header_line, holds_boris_events, read_boris_events
+from penstock.sources.videos.frame_hdf5 import HDF5_ENDINGS
 from penstock.sources.videos.frame_labels import BACKGROUND, Event, EventLabels, FrameLabels, NoLabels
 from penstock.sources.videos.label_events import LabelEvents, holds_events, read_label_events
+from penstock.sources.videos.label_hdf5 import read_label_hdf5
 from penstock.sources.videos.label_rows import LabelRows, read_label_rows
 from penstock.sources.videos.video_lists import NamedVideo
+
+# What may stand behind the name of a video: labels, and the files that predictions are written to.
+LABEL_SUFFIXES = ("_labels", "_predictions", "_ethogram", "_bouts", "_events", "_outputs")
 
 
 @dataclass(frozen=True)
@@ -149,11 +155,19 @@ def _of_paths(labels: Any, names: _VideoNames) -> Iterator[tuple[int | None, Any
         yield 0, files[0]
         return
     for file in files:
-        number = names.number(file.stem)
-        yield names.number(file.stem.removesuffix("_labels")) if number is None else number, file
+        yield _number_by_name(file.stem, names), file
+
+
+def _number_by_name(stem: str, names: _VideoNames) -> int | None:
+    """The video that a file is named after."""
+    number = names.number(stem)
+    suffix = next((suffix for suffix in LABEL_SUFFIXES if stem.endswith(suffix)), "")
+    return names.number(stem.removesuffix(suffix)) if number is None and suffix else number
 
 
 def _read(given: Any, units: str) -> LabelRows | LabelEvents:
+    if isinstance(given, Path) and given.suffix.lower() in HDF5_ENDINGS:
+        return read_label_rows(read_label_hdf5(given))
     if isinstance(given, Path):
         try:
             table = read_table(given, first_line=header_line(given))

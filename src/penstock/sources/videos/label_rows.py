@@ -4,8 +4,12 @@
     0,1,0,0
     1,0,1,0
 
-The index column may be missing. Values are 1, 0 and −1 (not labelled). `background` may be called `none`, and is
-derived where it is missing: 0 beside another behaviour, 1 where all are 0, else −1.
+    video,frame,time_s,background,groom,rear,background_probability,groom_probability,rear_probability
+    mouse1.mp4,0,0,1,0,0,0.92,0.03,0.11
+
+The index column may be missing; video, time and probabilities, as predictions have them, are no labels. Values are
+1, 0 and −1 (not labelled). `background` may be called `none`, and is derived where it is missing: 0 beside another
+behaviour, 1 where all are 0, else −1.
 """
 
 from __future__ import annotations
@@ -17,7 +21,11 @@ import numpy as np
 from penstock.errors import DataError, Problem
 from penstock.sources.tables import Numbers, Table, plain
 from penstock.sources.videos.frame_labels import BACKGROUND, Labels, RowLabels, with_background
+from penstock.sources.videos.label_events import VIDEO_NAMES
 
+# Columns before the behaviours that say which frame a row is about.
+_TIME_NAMES = frozenset({"time", "times", "timeseconds", "seconds"})
+_PROBABILITY = "_probability"
 _INDEX_NAMES = frozenset({"", "index", "unnamed0", "frame", "frames", "framenumber", "frameindex"})
 
 
@@ -50,9 +58,8 @@ def _column_problem(table: Table, name: str, classes: tuple[str, ...], what: str
 def read_label_rows(table: Table) -> LabelRows:
     """Check and read a table of one row per frame."""
     problems = list(table.problems)
-    names = list(table.columns)
-    if names and plain(names[0]) in _INDEX_NAMES:
-        problems += _index_problems(table, names.pop(0))
+    names, found = _behaviour_columns(table)
+    problems += found
     if not names or all(_is_number(name) for name in names):
         what = "the first line names no behaviour" if names else "there is no column of labels"
         remedy = "Write a header with one name for each behaviour, such as background,groom,rear"
@@ -63,6 +70,30 @@ def read_label_rows(table: Table) -> LabelRows:
     values = np.stack([_as_labels(column) for column in columns], axis=1)
     behaviours = tuple(BACKGROUND if name.lower() in ("none", BACKGROUND) else name for name in names)
     return _completed(LabelRows(table, behaviours, values, problems))
+
+
+def _behaviour_columns(table: Table) -> tuple[list[str], list[Problem]]:
+    """The columns of labels, and what is wrong with those before them."""
+    names = list(table.columns)
+    problems: list[Problem] = []
+    if names and plain(names[0]) in VIDEO_NAMES:
+        problems += _video_problems(table, names.pop(0))
+    if names and plain(names[0]) in _INDEX_NAMES:
+        problems += _index_problems(table, names.pop(0))
+        if names and plain(names[0]) in _TIME_NAMES:
+            names.pop(0)
+    likely = {name for name in names if name.removesuffix(_PROBABILITY) in names and name.endswith(_PROBABILITY)}
+    return [name for name in names if name not in likely], problems
+
+
+def _video_problems(table: Table, name: str) -> list[Problem]:
+    """A row for each frame means one video; of two, the frames of the second would go on where the first ends."""
+    videos = table.texts(name)
+    other = np.flatnonzero(videos != videos[0]) if len(videos) else videos
+    if not len(other):
+        return []
+    what = f"the rows above are of {videos[0]!r}, and from here on of {videos[other[0]]!r}"
+    return [Problem(table.name, int(table.lines[other[0]]), what, "Write one table for each video")]
 
 
 def _completed(rows: LabelRows) -> LabelRows:
