@@ -77,6 +77,21 @@ def test_the_answer_is_the_same_for_every_worker_count_batch_size_and_tiling(
     assert_same(plain, ps.predict(crowns_run, tiled, tile_px=256, workers=2))
 
 
+def test_two_devices_find_the_same_boxes(crowns_run: ps.Run, raster: Callable[..., Path]) -> None:
+    path = raster(scene(4, 300, most=20)[0])
+    both = ps.predict(crowns_run, path, tile_px=128, device=["cpu", "cpu"])
+    assert_same(ps.predict(crowns_run, path, tile_px=128), both)
+    source = Scenes(3, first=300)
+    assert ps.predict(crowns_run, source, device="cpu,cpu").equals(ps.predict(crowns_run, source))
+
+
+def test_no_more_boxes_than_asked_for_are_answered_best_first(crowns_run: ps.Run, raster: Callable[..., Path]) -> None:
+    path = raster(scene(4, 300, most=20)[0])
+    every = ps.predict(crowns_run, path, tile_px=128)
+    few = ps.predict(ps.load(crowns_run).changed(detections_per_image=3), path, tile_px=128)
+    assert few["score"].tolist() == every["score"].tolist()[:3]
+
+
 def test_a_model_that_was_saved_answers_the_same(crowns_run: ps.Run, tmp_path: Path) -> None:
     model = ps.load(crowns_run)
     again = ps.load(model.save(tmp_path / "crowns.safetensors"))
