@@ -26,6 +26,7 @@ PACKAGES: dict[str, tuple[str, ...]] = {
     "ffcv": ("ffcv", "numba", *TORCH),
     "streaming": ("mosaicml-streaming", *TORCH),
     "deepforest": ("deepforest",),
+    "decord": ("decord", "numpy"),
     "video": ("torch", "torchcodec", "av", "h5py", "pyarrow", *DECODERS),
 }
 SYSTEM = {

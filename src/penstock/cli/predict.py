@@ -1,4 +1,4 @@
-"""`penstock predict`: answers for new images."""
+"""`penstock predict`: answers for new images and videos."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from penstock.cli.programs import tell_program
 from penstock.errors import require_learning
 from penstock.prediction import predicting
 from penstock.prediction.boxes.options import OVERLAP, FindingOptions
+from penstock.sources.videos.framing import FITS
 
 
 def gsd(text: str) -> float | str:
@@ -34,16 +35,25 @@ BOX_OPTIONS: dict[str, tuple[Any, str]] = {
     "within": (str, "Boxes: layer of polygons outside of which nothing is looked for."),
     "precision": (
         click.Choice(["auto", "32", "bf16"]),
-        "Boxes: bf16 is faster where the device has it. [default: auto]",
+        "Boxes, behaviour: bf16 is faster where the device has it. [default: auto]",
     ),
     "score_threshold": (float, "Boxes: score from which a box is an answer. [default: the model's]"),
     "nms_threshold": (float, "Boxes: of two whose IoU is above this only the better stays. [default: the model's]"),
 }
 
+# The same for behaviour.
+VIDEO_OPTIONS: dict[str, tuple[Any, str]] = {
+    "fit": (click.Choice(FITS), "Behaviour: how frames are brought to the model's size. [default: as trained]"),
+    "crop": (str, "Behaviour: x,y,width,height of the frame that is looked at. [default: as trained]"),
+    "fresh": (bool, "Behaviour: predict again what is there already."),
+}
+
 
 @click.command(
     epilog=examples(
-        "predict runs/pets new_photos/ -o labels.csv", "predict runs/trees ortho.tif -o crowns.gpkg --plot crowns.png"
+        "predict runs/pets new_photos/ -o labels.csv",
+        "predict runs/trees ortho.tif -o crowns.gpkg --plot crowns.png",
+        "predict runs/mice new_videos/ -o predictions/",
     )
 )
 @click.argument("run", type=click.Path())
@@ -53,18 +63,23 @@ BOX_OPTIONS: dict[str, tuple[Any, str]] = {
     "--output",
     type=click.Path(),
     default=None,
-    help="The table to write (.csv, .jsonl, .parquet; boxes also as .gpkg, .geojson, .shp, .json); else it is shown.",
+    help="The table to write (.csv, .jsonl, .parquet; boxes also as .gpkg, .geojson, .shp, .json), "
+    "or the folder for what is found in videos; else it is shown.",
 )
 @answer_options(predicting.predict)
 @adding(BOX_OPTIONS, {field.name: None for field in dataclasses.fields(FindingOptions)})
+@adding(VIDEO_OPTIONS, {"fit": None, "crop": None, "fresh": False})
 @click.option("--plot", default=None, help="Boxes: draw them over their images (.png, .jpg, .webp).")
 @click.option("--json", "as_json", is_flag=True, help="The rows, or the files that were written, for programs.")
 def predict(
     run: str, data: tuple[str, ...], output: str | None, plot: str | None, as_json: bool, **options: Any
 ) -> int:
-    """Answer for images: files, folders, patterns or a pack, by what a Run or a checkpoint has learned."""
+    """Answer for images or videos: files, folders, patterns or a pack, by what a Run or a checkpoint has learned."""
     require_learning("Prediction")
-    given = {name: value for name, value in options.items() if name not in BOX_OPTIONS or value is not None}
+    own = BOX_OPTIONS | VIDEO_OPTIONS
+    given = {
+        name: value for name, value in options.items() if name not in own or (value is not None and value is not False)
+    }
     paths: Any = list(data) if len(data) > 1 else data[0]
     if plot is None:
         return _told([predicting.predict(run, paths, output=output, **given)], as_json)
@@ -82,12 +97,21 @@ def _plotted(run: str, paths: Any, output: str | None, plot: str, given: dict[st
 def _told(results: list[Any], as_json: bool) -> int:
     """Say which files were written, or show the table."""
     files = [result for result in results if isinstance(result, Path)]
-    tables = [result for result in results if not isinstance(result, Path)]
+    tables = [_table(result) for result in results if not isinstance(result, Path)]
     if as_json:
         tell_program({"files": files, **({"rows": _rows(tables[0])} if tables else {})})
     else:
         click.echo("\n".join([*(table.to_string(index=False) for table in tables), *map(str, files)]))
     return 0
+
+
+def _table(answers: Any) -> Any:
+    """A table as it is; of ethograms how much time each behaviour takes."""
+    if hasattr(answers, "to_string"):
+        return answers
+    import pandas as pd
+
+    return pd.concat([one.summary() for one in (answers if isinstance(answers, list) else [answers])])
 
 
 def _rows(table: Any) -> list[dict[str, Any]]:

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     from penstock.prediction.answering import AnswerOptions, OnBadSample
     from penstock.prediction.models import Model
+    from penstock.results.ethograms import Ethogram
     from penstock.runs.run import Run
 
 
@@ -30,7 +31,7 @@ def predict(
     device: Any = None,
     progress: bool = False,
     **options: Any,
-) -> pd.DataFrame | Path:
+) -> pd.DataFrame | Ethogram | list[Ethogram] | Path:
     """Answer every image, in order, and give a table: image_path, label, score, and a column for each class.
 
     With `output` (.csv, .jsonl or .parquet) the table is written as it comes about, in constant memory, and the path
@@ -41,6 +42,11 @@ def predict(
     map; rasters of any size are looked at window by window. Its table can be saved as .gpkg, .geojson, .shp,
     .parquet, .csv and .json (COCO), `options` are those of `FindingOptions`, and `attrs["problems"]` the skipped.
     With `output`, work that was interrupted goes on where it stopped when the same is asked for again.
+
+    A behaviour model gives the Ethogram of a video, a list of them for a folder, a list or a pack, and with `output` (a
+    folder, or a file for one video) writes them as they come about; `options` are those of `EthogramOptions`. A frame
+    that does not decode keeps its row and is among the problems. A video that cannot be read does not stop the others:
+    it is an error at the end, or with `on_bad_sample="skip"` only noted.
 
     `device` may be a list: each has a copy of the network, and what is to be answered is dealt to them.
     """
@@ -55,8 +61,12 @@ def predict(
     if model.task.kind == "detection":
         table = _boxes(model, data, output, answering, options)
         return table if output is None else Path(output)
+    if model.task.kind == "behaviour":
+        from penstock.prediction.behaviour.ethogram_predicting import predict_ethograms
+
+        return predict_ethograms(model, data, output, answering, options)
     if options:
-        raise RecipeError(f"{', '.join(options)}: these are options of detection, and {run} is a {model.task.kind}.")
+        raise RecipeError(f"{', '.join(options)}: these are options of other tasks, and {run} is a {model.task.kind}.")
     if output is not None:
         check_table_name(os.fspath(output))
     source = source_for_prediction(data)

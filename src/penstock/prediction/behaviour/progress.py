@@ -27,6 +27,11 @@ class Progress:
             self._bars.remove_task(bar)
             self._bars.advance(self._videos)
 
+    def pass_over(self) -> None:
+        """A video that was done before."""
+        if self._bars is not None:
+            self._bars.advance(self._videos)
+
     def expect(self, videos: int) -> None:
         if self._bars is not None:
             self._bars.update(self._videos, total=videos)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import threading
 from collections import deque
 from collections.abc import Iterable, Iterator
@@ -82,16 +83,16 @@ class Watcher:
     def _begun(self, jobs: Iterable[VideoJob]) -> Iterator[tuple[Supply, Begin]]:
         """Open the next video, where it was left; those that are done are passed over."""
         for job in jobs:
-            supply = job.supply()
-            made_by = f"{self._identity} {job.state}"
+            made_by = hashlib.sha256(f"{self._identity} {job.state}".encode()).hexdigest()
             if not self._options.fresh and self._keeper.has(job.name, made_by):
+                self._progress.pass_over()
                 continue
             columns = columns_of(self._placed.network)
             target = self._keeper.target(job.name)
             file = FeatureFile(target, columns, {"made_by": made_by}, fresh=self._options.fresh)
             begin = taken_up(self._placed.network, self._placed.device, file)
             self._opened.append(_Opened(job, file, begin, made_by))
-            yield supply, begin
+            yield job.supply(), begin
 
     def _one(self, video: StreamedVideo, opened: _Opened) -> list[Problem]:
         job, file = opened.job, opened.file
