@@ -45,7 +45,9 @@ _HOMES = {
     "PackOptions": "penstock.packing.options",
     "open": "penstock.opening",
     "pack": "penstock.packing.writer",
+    "Diagnosis": "penstock.diagnosis.diagnosis",
     "Recipe": "penstock.recipes.recipe",
+    "doctor": "penstock.recipes.doctor",
     "Run": "penstock.runs.run",
     "Classification": "penstock.tasks.classification",
     "Detection": "penstock.tasks.detection.detection",
@@ -81,6 +83,7 @@ __all__ = ["AUTO", "__version__", *sorted(_HOMES)]
 
 if TYPE_CHECKING:
     from penstock import augment as augment
+    from penstock.diagnosis.diagnosis import Diagnosis as Diagnosis
     from penstock.errors import DataError as DataError
     from penstock.errors import HopError as HopError
     from penstock.errors import MissingExtra as MissingExtra
@@ -105,6 +108,7 @@ if TYPE_CHECKING:
     from penstock.prediction.models import Model as Model
     from penstock.prediction.models import load as load
     from penstock.prediction.predicting import predict as predict
+    from penstock.recipes.doctor import doctor as doctor
     from penstock.recipes.recipe import Recipe as Recipe
     from penstock.reporting.run_reports import report as report
     from penstock.runs.run import Run as Run

@@ -27,6 +27,7 @@ HOMES = {
     "check": ("penstock.cli.check", "Find every problem of raw files, by file and row."),
     "pack": ("penstock.cli.pack", "Turn raw files into a pack that is read fast."),
     "export": ("penstock.cli.export", "Write any data as files of another format."),
+    "doctor": ("penstock.cli.doctor", "Say what holds a training back, and what to do about it."),
     "recipe": ("penstock.cli.recipe", "Write a commented recipe to begin with."),
     "train": ("penstock.cli.train", "Train by a recipe, and leave a Run."),
     "evaluate": ("penstock.cli.evaluate", "Say how well a Run answers."),

@@ -77,6 +77,10 @@ class MemoryCache:
     def kept_bytes(self) -> int:
         return self._allowance.taken
 
+    @property
+    def kept_samples(self) -> int:
+        return len(self._kept)
+
     def __len__(self) -> int:
         return len(self.source)
 

@@ -1,0 +1,116 @@
+"""What a feed can give, from what a sample costs: pure functions over plain numbers.
+
+    limit        samples a second    of a sample
+    cores        k / (c + d)         c: CPU seconds of the workers; d: of the thread that takes the batches
+    workers      w / (c + r)         r: seconds that a worker waits with it in hand, for a disk or a network
+    disk         R                   what reading alone gives, however many read at once
+    lock         1 / l               l: seconds that the lock of a source is held; not for processes
+    gil          n / (c + r + x)     x: seconds that n threads keep one another waiting; not for processes
+    deliver      1 / d
+
+The feed gives the least of these, F. With no workers at all it gives 1 / (c + r + d).
+
+A model takes M samples a second by itself and keeps m CPU seconds busy for each, on the same k cores (nearly 0 where it
+runs on a device of its own). Training then goes at T = min(F, M, k / (c + d + m)), or at 1 / (1/F + 1/M) without
+workers, because nothing is made while the model runs.
+
+A remedy changes some of these numbers and nothing else. What it changes is measured on a few samples with the remedy
+in place; the predicted speed-up is T (or F, without a model) after it, divided by T before it. Both are from this
+model, so that what it leaves out (other programs on the machine, the end of an epoch) cancels out.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Literal
+
+Resource = Literal["cores", "workers", "calling thread", "disk", "lock", "gil", "deliver", "model"]
+NOTABLE_CONTENTION = 0.2  # of the time that a thread has a sample in hand; less is noise
+
+
+@dataclass(frozen=True)
+class SampleCost:
+    """Seconds that one sample takes in the feed."""
+
+    cpu: float  # c
+    wait: float = 0.0  # r
+    contention: float = 0.0  # x
+    threads: int = 1  # that x was measured with
+    locked: float = 0.0  # l
+    deliver: float = 0.0  # d
+    reading_rate: float = math.inf  # R
+
+    @property
+    def in_hand(self) -> float:
+        return self.cpu + self.wait
+
+    @property
+    def is_contended(self) -> bool:
+        return self.contention > NOTABLE_CONTENTION * (self.in_hand + self.contention)
+
+
+@dataclass(frozen=True)
+class Setup:
+    """What the feed runs on."""
+
+    cores: int
+    workers: int | None  # None: as many as help
+    in_threads: bool = True  # of one process, which share a GIL and the locks of sources
+
+
+@dataclass(frozen=True)
+class ModelCost:
+    """Seconds that one sample takes in the model alone."""
+
+    seconds: float  # 1 / M
+    cpu: float = 0.0  # m
+
+    @property
+    def rate(self) -> float:
+        return _per_second(1.0, self.seconds)
+
+
+@dataclass(frozen=True)
+class Limit:
+    """The samples a second that one resource allows."""
+
+    resource: Resource
+    rate: float
+
+
+def limits(cost: SampleCost, setup: Setup) -> tuple[Limit, ...]:
+    """Every limit of a feed, the one that binds first."""
+    if setup.workers == 0:
+        return (Limit("calling thread", _per_second(1.0, cost.in_hand + cost.deliver)),)
+    found = [
+        Limit("cores", _per_second(setup.cores, cost.cpu + cost.deliver)),
+        Limit("disk", cost.reading_rate),
+        Limit("deliver", _per_second(1.0, cost.deliver)),
+    ]
+    if setup.workers is not None:
+        found.append(Limit("workers", _per_second(setup.workers, cost.in_hand)))
+    if setup.in_threads:
+        found.append(Limit("lock", _per_second(1.0, cost.locked)))
+    if setup.in_threads and cost.is_contended:
+        found.append(Limit("gil", _per_second(cost.threads, cost.in_hand + cost.contention)))
+    return tuple(sorted(found, key=lambda limit: limit.rate))
+
+
+def feed_rate(cost: SampleCost, setup: Setup) -> float:
+    """F: the samples a second that a feed gives to whoever takes all of them."""
+    return limits(cost, setup)[0].rate
+
+
+def training_rate(cost: SampleCost, setup: Setup, model: ModelCost | None) -> float:
+    """T: the samples a second of feed and model together; F without a model."""
+    feed = feed_rate(cost, setup)
+    if model is None:
+        return feed
+    if setup.workers == 0:
+        return _per_second(1.0, 1.0 / max(feed, 1e-12) + model.seconds)
+    return min(feed, model.rate, _per_second(setup.cores, cost.cpu + cost.deliver + model.cpu))
+
+
+def _per_second(count: float, seconds: float) -> float:
+    return count / seconds if seconds > 0 else math.inf

@@ -1,0 +1,241 @@
+"""A whole examination: measure the feed, its hops, the model and both; say what binds; try what would help.
+
+feed alone ─► reading, disk ─► hops (one thread, all cores) ─► model alone ─► both together ─► trials of remedies
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from penstock.diagnosis.cost_model import Setup
+from penstock.diagnosis.diagnosis import Diagnosis, HopRow, Memory, ReadFacts, Remedy
+from penstock.diagnosis.disks import Disk, measured_disk
+from penstock.diagnosis.hardware import measured_hardware
+from penstock.diagnosis.present import Present, cost_of, fits_in_memory, reading_rate
+from penstock.diagnosis.profiling import Profile, SampleTimes, profile
+from penstock.diagnosis.reading import Reading, measured_reading
+from penstock.diagnosis.remedies import remedies_of
+from penstock.diagnosis.runs import FeedRun, Step, run_feed, run_model
+from penstock.diagnosis.spelling import Spelling
+from penstock.diagnosis.trials import image_sizes
+from penstock.diagnosis.variants import (
+    cached,
+    can_be_tried,
+    few,
+    has_cache,
+    on_source,
+    output_size,
+    without_prefetch,
+)
+from penstock.diagnosis.verdicts import verdict_of
+from penstock.errors import PenstockError, RecipeError
+from penstock.flow.explaining.wording import source_words
+from penstock.flow.flow import Flow, rewritten
+from penstock.flow.making.collating import Ragged
+from penstock.flow.measuring.hops import HOPS, Costs
+from penstock.flow.tuning.cores import cores
+
+DEFAULT_SECONDS = 15.0
+LEAST_SECONDS = 1.0
+LONGEST_FACTOR = 1.6  # of those seconds: after that no further remedy is tried
+# What is measured for how long, as parts of the whole; trials of remedies come on top.
+FEED, READING, DISK, HOP_COSTS, MODEL, TOGETHER = 0.3, 0.1, 0.05, 0.2, 0.1, 0.25
+CACHED_SAMPLES = 512  # that stand for all where the plan has a cache: it is full after one pass
+
+
+@dataclass(frozen=True)
+class Options:
+    """How to examine."""
+
+    seconds: float = DEFAULT_SECONDS
+    tries_remedies: bool = True
+
+    def __post_init__(self) -> None:
+        if not self.seconds >= LEAST_SECONDS:
+            raise RecipeError(f"seconds={self.seconds} must be at least {LEAST_SECONDS:g}.")
+
+
+def diagnose(
+    flow: Flow,
+    step: Step | None = None,
+    *,
+    options: Options | None = None,
+    spelling: Spelling | None = None,
+    name: str = "",
+) -> Diagnosis:
+    """Examine a flow, and the model that uses its batches; the flow itself stays where it is."""
+    begin = time.perf_counter()
+    options, spelling = options or Options(), spelling or Spelling()
+    present = measured(flow, step, options, spelling)
+    deadline = begin + LONGEST_FACTOR * options.seconds
+    remedies, notes = remedies_of(present, deadline) if options.tries_remedies else ((), ())
+    return _told(present, remedies, notes, name or _name(flow), time.perf_counter() - begin)
+
+
+def measured(flow: Flow, step: Step | None, options: Options, spelling: Spelling) -> Present:
+    """All that is measured of the present state."""
+    running, warm = _measurable(flow)
+    try:
+        feed = run_feed(running, FEED * options.seconds, warm_samples=warm)
+        reading, disk = _read(running, options.seconds)
+        hardware = measured_hardware(disk)
+        profiled = _profiled(running, feed, options.seconds)
+        source = running._plan.source
+        rate = np.inf if reading is None or source is None else reading_rate(reading, len(source), hardware.free_bytes)
+        cost = cost_of(profiled, feed.deliver_cpu_seconds, float(rate))
+        model = None if step is None else run_model(step, feed.batch, feed.rows, MODEL * options.seconds)
+        together = None if step is None else run_feed(running, TOGETHER * options.seconds, step)
+    finally:
+        running.close()
+    setup = Setup(cores(), flow._options.workers, feed.executor != "process")
+    return Present(flow, step, profiled, cost, setup, model, feed, together, reading, hardware, spelling)
+
+
+def _measurable(flow: Flow) -> tuple[Flow, int]:
+    """A flow of its own, and the samples after which it has settled: with a cache, few samples that all fit."""
+    if not has_cache(flow) or not can_be_tried(flow):
+        return rewritten(flow), 0
+    source = flow._plan.source
+    assert source is not None
+    some = few(source, CACHED_SAMPLES)
+    return on_source(flow, some), len(some)
+
+
+def _read(flow: Flow, seconds: float) -> tuple[Reading | None, Disk]:
+    """Reading alone, of the first source; a stream cannot be read apart."""
+    if not flow._running.has_random_access:
+        return None, Disk("unknown")
+    source = flow._running.program.leaves[0].source
+    reading = measured_reading(source, READING * seconds)
+    return reading, measured_disk(reading.files, DISK * seconds)
+
+
+def _profiled(flow: Flow, feed: FeedRun, seconds: float) -> Profile:
+    """Of hops by themselves; of a stream, what it cost while it ran."""
+    if flow._running.has_random_access:
+        return profile(flow._running.program, HOP_COSTS * seconds)
+    costs = Costs()
+    for moment in feed.moments:
+        for hop in HOPS:
+            costs.hops[hop].cpu_seconds += moment.cpu_seconds[hop]
+            costs.hops[hop].wait_seconds += moment.wait_seconds[hop]
+    times = SampleTimes.of(costs, feed.samples, 1)
+    return Profile(times, times)
+
+
+# Remedies that are put in place
+
+
+def applied(flow: Flow, remedy: Remedy) -> Flow:
+    """The flow with a cheap remedy; batches stay the same."""
+    if remedy.name == "cache":
+        return cached(flow)
+    if remedy.name == "prefetch":
+        return without_prefetch(flow)
+    changed: dict[str, Any] = {"executor": "process"} if remedy.name == "executor" else {"workers": None}
+    return rewritten(flow, **changed)
+
+
+# What is told
+
+
+def _told(
+    present: Present, remedies: tuple[Remedy, ...], notes: tuple[str, ...], name: str, seconds: float
+) -> Diagnosis:
+    feed, together = present.feed, present.together
+    return Diagnosis(
+        name=name,
+        rows=feed.rows,
+        executor=feed.executor,
+        workers=feed.workers,
+        prefetch=feed.prefetch,
+        hops=_rows(present),
+        feed_rate=feed.rate,
+        model_rate=None if present.model is None else present.model.rate,
+        training_rate=None if together is None else together.rate,
+        waiting_share=None if together is None else together.waiting.share,
+        gil_wait_milliseconds=1e3 * present.cost.contention if present.cost.is_contended else 0.0,
+        lock_wait_milliseconds=1e3 * present.profile.crowded.lock_wait_seconds,
+        verdict=verdict_of(present),
+        remedies=remedies,
+        hardware=present.hardware,
+        thin=present.hardware.thin(_input_factor(present)),
+        reading=_read_facts(present),
+        memory=_memory(present),
+        notes=notes,
+        seconds=seconds,
+        timeline=(together or feed).moments,
+    )
+
+
+def _rows(present: Present) -> tuple[HopRow, ...]:
+    """The five hops; what is delivered is delivered by one thread."""
+    times, deliver = present.profile.crowded, present.cost.deliver
+    total = max(times.cpu_seconds + deliver, 1e-12)
+    found = []
+    for hop in HOPS:
+        cpu = deliver if hop == "deliver" else times.hops[hop].cpu_seconds
+        rate = None if cpu <= 0 else (1 if hop == "deliver" else present.setup.cores) / cpu
+        if hop == "read" and rate is not None:
+            rate = min(rate, present.cost.reading_rate)
+        found.append(HopRow(hop, rate, 1e3 * cpu, cpu / total, 1e3 * present.profile.alone.hops[hop].wait_seconds))
+    return tuple(found)
+
+
+def _read_facts(present: Present) -> ReadFacts | None:
+    reading = present.reading
+    if reading is None:
+        return None
+    cold = reading.cold
+    return ReadFacts(
+        reading.warm.many.samples_per_second,
+        None if cold is None else cold.many.samples_per_second,
+        None if cold is None else cold.one.major_faults,
+        reading.warm.one.bytes,
+        fits_in_memory(reading.warm.one.bytes, present.samples, present.hardware.free_bytes),
+    )
+
+
+def _memory(present: Present) -> Memory:
+    size = sum(map(_bytes, present.feed.batch.values()))
+    return Memory(size, size * (present.feed.prefetch + 2), _peak_bytes())
+
+
+def _bytes(value: Any) -> int:
+    """Of an array, or of several of different sizes."""
+    if isinstance(value, np.ndarray):
+        return value.nbytes
+    return sum(map(_bytes, value)) if isinstance(value, (list, Ragged)) else 0
+
+
+def _peak_bytes() -> int:
+    try:
+        import resource
+    except ModuleNotFoundError:  # Windows
+        return 0
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak if sys.platform == "darwin" else peak * 1024
+
+
+def _input_factor(present: Present) -> float | None:
+    """How many times the pixels of a batch's image a stored one has."""
+    source, size = present.flow._plan.source, output_size(present.flow)
+    if source is None or size is None or not can_be_tried(present.flow):
+        return None
+    try:
+        sizes = image_sizes(source)
+    except (PenstockError, OSError):
+        return None
+    return None if sizes is None else float(sizes.prod(axis=1).mean() / (size[0] * size[1]))
+
+
+def _name(flow: Flow) -> str:
+    plan = flow._plan
+    if plan.source is not None:
+        return source_words(plan.source)
+    return "a stream" if plan.stream is not None else f"a mixture of {len(plan.mixture.plans)} flows"  # type: ignore[union-attr]

@@ -1,0 +1,91 @@
+"""The present state of a flow and its model, measured: what remedies are judged against."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+
+from penstock.diagnosis.cost_model import Limit, ModelCost, SampleCost, Setup, limits, training_rate
+from penstock.diagnosis.hardware import Hardware
+from penstock.diagnosis.profiling import Profile
+from penstock.diagnosis.reading import Reading
+from penstock.diagnosis.runs import FeedRun, Step
+from penstock.diagnosis.spelling import Spelling
+from penstock.flow.flow import Flow
+
+SHARE_OF_MEMORY = 0.8  # of what is free: data below that stays in memory after the first epoch
+
+
+@dataclass(frozen=True)
+class Present:
+    """All measurements of one flow."""
+
+    flow: Flow
+    step: Step | None
+    profile: Profile
+    cost: SampleCost
+    setup: Setup
+    model: ModelCost | None
+    feed: FeedRun  # without the model
+    together: FeedRun | None
+    reading: Reading | None
+    hardware: Hardware
+    spelling: Spelling
+
+    @property
+    def samples(self) -> int:
+        """Of the source."""
+        source = self.flow._plan.source
+        return 0 if source is None else len(source)
+
+    @property
+    def modelled_rate(self) -> float:
+        return training_rate(self.cost, self.setup, self.model)
+
+    @property
+    def binding(self) -> Limit:
+        """The limit of the feed that binds."""
+        return limits(self.cost, self.setup)[0]
+
+    @property
+    def measured_rate(self) -> float:
+        return self.feed.rate if self.together is None else self.together.rate
+
+    def speed_up(
+        self, *, cost: SampleCost | None = None, setup: Setup | None = None, model: ModelCost | None = None
+    ) -> float:
+        """What the model says of something else in place of what is."""
+        after = training_rate(cost or self.cost, setup or self.setup, model or self.model)
+        return after / max(self.modelled_rate, 1e-9)
+
+
+def cost_of(profile: Profile, deliver: float, reading_rate: float) -> SampleCost:
+    """What was measured, as the cost model takes it."""
+    # Who waits for a disk or for the lock of a source, which are limits of their own, does not wait for the GIL.
+    is_for_gil = not profile.has_lock and math.isinf(reading_rate)
+    return SampleCost(
+        cpu=profile.crowded.cpu_seconds,
+        wait=profile.alone.wait_seconds,
+        contention=profile.contention_seconds(with_reading=is_for_gil),
+        threads=profile.crowded.threads,
+        locked=profile.locked_seconds,
+        deliver=deliver,
+        reading_rate=reading_rate,
+    )
+
+
+def fits_in_memory(present_bytes: float, samples: int, free: int) -> bool | None:
+    """Whether the system can keep all of the data; None where nobody knows how much it is."""
+    return None if not present_bytes else present_bytes * samples < SHARE_OF_MEMORY * free
+
+
+def reading_rate(reading: Reading, samples: int, free: int) -> float:
+    """What reading allows once the first epoch is over."""
+    stays = fits_in_memory(reading.warm.one.bytes, samples, free)
+    run = reading.warm if stays is not False or reading.cold is None else reading.cold
+    return run.most_per_second
+
+
+def undelivered(present: Present, factor: float) -> SampleCost:
+    """The cost where what is done for each batch is done for so many times the samples."""
+    return replace(present.cost, deliver=present.cost.deliver / factor)

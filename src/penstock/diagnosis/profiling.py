@@ -1,0 +1,146 @@
+"""What each hop of a sample costs in one thread by itself, and among as many threads as there are cores.
+
+Both make the same few samples, after one pass that opens files and fills caches. CPU time is that of the threads, and
+time in which other programs had the cores is left out, so a busy machine gives about the same numbers as an idle one.
+"""
+
+from __future__ import annotations
+
+import time
+from contextlib import closing
+from dataclasses import dataclass
+from functools import cached_property
+
+from penstock.flow.caching.preparing import prepare
+from penstock.flow.making.limiting import limited
+from penstock.flow.making.program import Program
+from penstock.flow.making.rows import Rows
+from penstock.flow.measuring.hops import HOPS, Costs
+from penstock.flow.tuning.cores import cores
+from penstock.flow.workers.tasks import Task
+from penstock.flow.workers.threads import Threads
+
+MOST_SAMPLES = 256
+TASKS_OF_THREAD = 4  # in one pass: enough that threads end about together
+
+
+@dataclass(frozen=True)
+class HopTimes:
+    """Seconds and bytes of one sample at one hop."""
+
+    cpu_seconds: float = 0.0
+    wait_seconds: float = 0.0
+    bytes: float = 0.0
+
+
+@dataclass(frozen=True)
+class SampleTimes:
+    """Seconds of one sample at every hop, as some threads made it."""
+
+    threads: int
+    hops: dict[str, HopTimes]
+    core_wait_seconds: float
+    lock_wait_seconds: float
+
+    @cached_property
+    def cpu_seconds(self) -> float:
+        return sum(hop.cpu_seconds for hop in self.hops.values())
+
+    @cached_property
+    def wait_seconds(self) -> float:
+        """For anything but a core."""
+        return sum(hop.wait_seconds for hop in self.hops.values())
+
+    @classmethod
+    def of(cls, costs: Costs, samples: int, threads: int) -> SampleTimes:
+        """From sums. Which hop it was that had no core is not known: each is taken to have had its share of it."""
+        own = max(1 - costs.core_wait_seconds / max(costs.wait_seconds, 1e-12), 0.0)
+        hops = {
+            hop: HopTimes(cost.cpu_seconds / samples, own * cost.wait_seconds / samples, cost.bytes / samples)
+            for hop, cost in costs.hops.items()
+        }
+        return cls(threads, hops, costs.core_wait_seconds / samples, costs.lock_wait_seconds / samples)
+
+    @property
+    def is_crowded_out(self) -> bool:
+        """Whether other programs had the cores for longer than these threads."""
+        return self.core_wait_seconds > self.cpu_seconds
+
+
+@dataclass(frozen=True)
+class Profile:
+    """The costs of a sample: alone, and in a crowd of threads."""
+
+    alone: SampleTimes
+    crowded: SampleTimes
+    has_lock: bool = False  # whether the source lets one thread read at a time
+
+    def contention_seconds(self, *, with_reading: bool) -> float:
+        """What threads keep one another waiting, for each sample."""
+        return sum(max(self._excess(hop), 0.0) for hop in HOPS if with_reading or hop != "read")
+
+    @property
+    def locked_seconds(self) -> float:
+        """What a sample holds the lock of its source."""
+        read = self.alone.hops["read"]
+        return read.cpu_seconds + read.wait_seconds if self.has_lock else 0.0
+
+    @property
+    def contended_hop(self) -> str:
+        """The hop in which threads keep one another waiting most."""
+        return max([hop for hop in HOPS if not (self.has_lock and hop == "read")], key=self._excess)
+
+    def _excess(self, hop: str) -> float:
+        return self.crowded.hops[hop].wait_seconds - self.alone.hops[hop].wait_seconds
+
+
+def profile(program: Program, seconds: float) -> Profile:
+    """Measure a program, for about so many seconds in all."""
+    for leaf in program.leaves:
+        prepare(leaf.source)
+    program = limited(program)
+    threads = max(cores(), 2)
+    spans = _spans(program, threads, seconds / 4)
+    _made(program, spans, threads, 0.0)
+    alone, crowded = _made(program, spans, 1, seconds / 3), _made(program, spans, threads, seconds / 3)
+    return Profile(alone, crowded, has_lock=bool(program.locking_sources))
+
+
+def _spans(program: Program, threads: int, seconds: float) -> list[tuple[int, int]]:
+    """Ranges of positions that take one thread about so many seconds: each is a task."""
+    length = MOST_SAMPLES if program.order.length is None else min(program.order.length, MOST_SAMPLES)
+    if program.makes_whole_batches:
+        rows = min(program.batch.size, length)
+        return [(0, rows)] * threads
+    _made(program, [(0, 1)], 1, 0.0)
+    begin = time.perf_counter()
+    _made(program, [(0, 1)], 1, 0.0)
+    one = max(time.perf_counter() - begin, 1e-5)
+    count = min(max(int(seconds / one), 2 * threads), length)
+    rows = max(min(count // (TASKS_OF_THREAD * threads), program.batch.size), 1)
+    return [(start, min(start + rows, count)) for start in range(0, count, rows)]
+
+
+def _made(program: Program, spans: list[tuple[int, int]], threads: int, seconds: float) -> SampleTimes:
+    """All spans at least once, and again until the time is over."""
+    total, samples, under_way, number = Costs(), 0, 0, 0
+    rows = max(stop - start for start, stop in spans)
+    arrays = [Rows.fresh(program.layout, rows).arrays for _ in range(2 * threads)]  # what is in them nobody reads
+    deadline = time.perf_counter() + seconds
+    with closing(Threads(program, threads)) as executor:
+        while True:
+            is_over = number >= len(spans) and time.perf_counter() >= deadline
+            if is_over and not under_way:
+                return SampleTimes.of(total, samples, threads)
+            if not is_over and under_way < len(arrays):
+                start, stop = spans[number % len(spans)]
+                executor.submit(Task(number, 0, 0, start, stop, 0, 0), arrays[number % len(arrays)])
+                number, under_way = number + 1, under_way + 1
+                continue
+            done = executor.next_done()
+            under_way -= 1
+            if done.error is not None:
+                raise done.error
+            assert done.made is not None
+            total.add(done.made.costs)
+            samples += done.task.stop - done.task.start

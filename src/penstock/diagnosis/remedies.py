@@ -1,0 +1,136 @@
+"""What could be done, by what it should bring: settings follow from the cost model, the rest is tried."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable
+from dataclasses import replace
+
+from penstock.diagnosis import trials
+from penstock.diagnosis.cost_model import Setup, feed_rate, limits
+from penstock.diagnosis.diagnosis import Remedy
+from penstock.diagnosis.present import Present
+from penstock.diagnosis.variants import can_be_tried, pinned_prefetch
+from penstock.errors import PenstockError, RecipeError
+from penstock.flow.explaining.wording import counted
+from penstock.flow.workers import sharing
+
+MOST_REMEDIES = 5
+WORTH_SAYING = 1.1
+MOST_SPEED_UP = 100.0  # a model that does nothing, or a cost of nothing, says nothing
+MISSED_RATE = 0.75  # of what feed and model should reach together: then they wait for one another
+
+
+def remedies_of(present: Present, deadline: float) -> tuple[tuple[Remedy, ...], tuple[str, ...]]:
+    """The best five, and why others could not be tried; `deadline` is when no further trial begins."""
+    found = [make(present) for make in SETTINGS]
+    notes: list[str] = []
+    for make in TRIALS if can_be_tried(present.flow) else ():
+        name = make.__name__.removesuffix("_remedy")
+        if time.perf_counter() > deadline:
+            notes.append(f"{name} was not tried: the time was over")
+            continue
+        try:
+            found.append(make(present))
+        except PenstockError as error:
+            notes.append(f"{name} could not be tried: {str(error).rstrip('.')}")
+    worth = [one for one in found if one is not None and one.speed_up >= WORTH_SAYING]
+    capped = [replace(one, speed_up=min(one.speed_up, MOST_SPEED_UP)) for one in worth]
+    return tuple(sorted(capped, key=lambda one: -one.speed_up)[:MOST_REMEDIES]), tuple(notes)
+
+
+def executor_remedy(present: Present) -> Remedy | None:
+    """Processes, where threads keep one another waiting."""
+    contended = present.binding.resource in ("gil", "lock")
+    if not contended or not sharing.is_available() or not _can_be_sent(present):
+        return None
+    why = "hold the GIL" if present.binding.resource == "gil" else "wait for one lock"
+    return Remedy(
+        "executor",
+        f"processes instead of threads, which {why}",
+        present.speed_up(setup=replace(present.setup, in_threads=False)),
+        present.spelling.setting("executor", "process"),
+        is_cheap=True,
+    )
+
+
+def _can_be_sent(present: Present) -> bool:
+    """Whether other processes can have the plan."""
+    from penstock.flow.workers.messages import close_all
+    from penstock.flow.workers.sendable import parcel_of
+
+    try:
+        close_all(parcel_of(present.flow._running.program)[1])
+    except RecipeError:
+        return False
+    return True
+
+
+def workers_remedy(present: Present) -> Remedy | None:
+    """As many workers as help, where fewer are pinned."""
+    if present.binding.resource not in ("workers", "calling thread"):
+        return None
+    return Remedy(
+        "workers",
+        f"as many workers as help, instead of {present.setup.workers}",
+        present.speed_up(setup=replace(present.setup, workers=None)),
+        present.spelling.setting("workers", "auto"),
+        is_cheap=True,
+    )
+
+
+def prefetch_remedy(present: Present) -> Remedy | None:
+    """More batches ahead, where few are pinned and the model waits although the feed is fast enough."""
+    pinned = pinned_prefetch(present.flow._plan)
+    if pinned is None or present.setup.workers == 0 or not waits_in_turn(present):
+        return None
+    return Remedy(
+        "prefetch",
+        f"as many batches ahead as help, instead of {counted(pinned, 'batch')}",
+        present.modelled_rate / max(present.measured_rate, 1e-9),
+        present.spelling.setting("prefetch", "auto"),
+        is_cheap=True,
+    )
+
+
+def waits_in_turn(present: Present) -> bool:
+    """Whether feed and model reach less together than each allows the other."""
+    return present.together is not None and present.measured_rate < MISSED_RATE * present.modelled_rate
+
+
+def disk_remedy(present: Present) -> Remedy | None:
+    """A faster disk, where reading binds."""
+    if present.binding.resource != "disk":
+        return None
+    return Remedy(
+        "disk",
+        "a disk that is never waited for",
+        present.speed_up(cost=replace(present.cost, reading_rate=math.inf, wait=0.0)),
+        present.spelling.move(),
+        needs=f"at least {limits(present.cost, present.setup)[1].rate:,.0f} samples/s",
+    )
+
+
+def model_remedy(present: Present) -> Remedy | None:
+    """A faster model, where the feed could give more than it takes."""
+    if present.model is None or present.setup.workers == 0:
+        return None
+    free = feed_rate(present.cost, Setup(present.setup.cores, present.setup.workers, present.setup.in_threads))
+    return Remedy(
+        "model",
+        f"a faster model: the feed could give {free:,.0f} samples/s",
+        free / max(present.modelled_rate, 1e-9),
+        present.spelling.model(bool(present.hardware.gpus)),
+        warning="At most; a smaller network or lower precision affects accuracy.",
+    )
+
+
+Make = Callable[[Present], Remedy | None]
+SETTINGS: tuple[Make, ...] = (executor_remedy, workers_remedy, prefetch_remedy, disk_remedy, model_remedy)
+TRIALS: tuple[Make, ...] = (
+    trials.pack_remedy,
+    trials.cache_remedy,
+    trials.device_remedy,
+    trials.batch_remedy,
+)

@@ -1,0 +1,242 @@
+"""Remedies that change what is read or made: each is put in place for a few samples, and measured there."""
+
+from __future__ import annotations
+
+import math
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from penstock.codecs.headers import UnreadableImage, read_header
+from penstock.diagnosis.cost_model import SampleCost, Setup
+from penstock.diagnosis.diagnosis import Remedy
+from penstock.diagnosis.present import Present, cost_of, undelivered
+from penstock.diagnosis.profiling import profile
+from penstock.diagnosis.runs import run_model
+from penstock.diagnosis.variants import (
+    cached,
+    cached_behind,
+    device_steps,
+    few,
+    has_cache,
+    on_source,
+    output_size,
+    resizes,
+    without_device_steps,
+)
+from penstock.flow.budget import process_budget
+from penstock.flow.caching.memory_cache import SHARE_OF_BUDGET
+from penstock.flow.explaining.wording import size_words
+from penstock.flow.flow import Batch, Flow
+from penstock.flow.making.fusing import located
+from penstock.flow.measuring.hops import HOPS
+from penstock.flow.workers.executing import choice_of
+from penstock.packing.reader import Pack
+from penstock.packing.writer import pack
+from penstock.samples import Source
+
+TRIAL_SECONDS = 1.0
+FEWEST, MOST = 16, 256  # samples of a trial
+LOOKED_AT = 64  # images whose sizes stand for all
+WORTH_PACKING = 0.3  # of the seconds of a sample that are reading and decoding
+ROOM_TO_CROP = 8 / 7  # 256 px are stored for crops of 224, as is the custom
+WORTH_SHRINKING = 1.25  # times that
+BATCH_FACTOR = 4
+SMALL_BATCH = 64  # from here on, larger ones bring a network little
+
+
+def trial_samples(present: Present) -> int:
+    """So many that making them takes all cores about a second."""
+    seconds = max(present.cost.in_hand, 1e-6)
+    return int(np.clip(TRIAL_SECONDS * present.setup.cores / seconds, FEWEST, MOST))
+
+
+def _tried(flow: Flow, present: Present, reading_rate: float) -> tuple[SampleCost, Setup]:
+    """The cost of a sample of another flow, and what it would run on."""
+    program = flow._running.program
+    cost = cost_of(profile(program, TRIAL_SECONDS), present.cost.deliver, reading_rate)
+    is_threads = choice_of(program, flow._options).kind == "thread"
+    return cost, replace(present.setup, in_threads=is_threads)
+
+
+# A cache
+
+
+def cache_remedy(present: Present) -> Remedy | None:
+    """Keep decoded samples in memory, where all of them fit."""
+    flow = present.flow
+    if has_cache(flow):
+        return None
+    source = flow._plan.source
+    assert source is not None
+    small = cached(on_source(flow, few(source, trial_samples(present))))
+    caches: list[Any] = [leaf.source for leaf in small._running.program.leaves]
+    cost, setup = _tried(small, present, math.inf)
+    kept, count = sum(cache.kept_bytes for cache in caches), sum(cache.kept_samples for cache in caches)
+    limit = flow._options.memory or process_budget().limit
+    needs, room = kept / max(count, 1) * len(source), min(limit, process_budget().limit) * SHARE_OF_BUDGET
+    if not count or needs > room or not setup.in_threads:  # each process would keep samples of its own
+        return None
+    return Remedy(
+        "cache",
+        "cache in memory, from the second epoch on",
+        present.speed_up(cost=cost, setup=setup),
+        present.spelling.cache(cached_behind(flow)),
+        needs=f"needs {size_words(needs)} of {size_words(room)}",
+        is_cheap=True,
+    )
+
+
+# A pack
+
+
+def pack_remedy(present: Present) -> Remedy | None:
+    """Pack what is not packed, smaller where images are much larger than what is seen of them."""
+    source = present.flow._plan.source
+    assert source is not None
+    side = smaller_side(present.flow, source)
+    is_packed = isinstance(located(source, np.zeros(0, np.int64))[0], Pack)
+    if (is_packed and side is None) or _read_and_decode_share(present) < WORTH_PACKING:
+        return None
+    with _trial_pack(few(source, trial_samples(present)), side) as small:
+        cost, setup = _tried(on_source(present.flow, small), present, _packed_reading(present, small))
+        size = small.bytes / len(small) * len(source)
+    return Remedy(
+        "pack",
+        _pack_words(source, side, is_packed),
+        present.speed_up(cost=cost, setup=setup),
+        present.spelling.pack(side),
+        needs=f"{size_words(size)} of disk",
+        warning="" if side is None else "Images are resampled once more, which may change accuracy a little.",
+    )
+
+
+def _pack_words(source: Source, side: int | None, is_packed: bool) -> str:
+    size = "" if side is None else f" at {side} px"
+    base: Any = located(source, np.zeros(0, np.int64))[0]
+    if is_packed:
+        return f"repack{size}"
+    if "Video" in type(base).__name__:
+        return f"convert the videos to a pack{size}, in which no frame needs the frames before it"
+    return f"pack{size}"
+
+
+def _read_and_decode_share(present: Present) -> float:
+    times = present.profile.crowded
+    seconds = {hop: times.hops[hop].cpu_seconds + times.hops[hop].wait_seconds for hop in HOPS}
+    return (seconds["read"] + seconds["decode"]) / max(sum(seconds.values()), 1e-12)
+
+
+def _packed_reading(present: Present, small: Pack) -> float:
+    """A disk gives bytes: smaller samples come faster."""
+    size = 0.0 if present.reading is None else present.reading.warm.one.bytes
+    return present.cost.reading_rate * size / max(small.bytes / len(small), 1.0) if size else math.inf
+
+
+@contextmanager
+def _trial_pack(source: Source, side: int | None) -> Iterator[Pack]:
+    with tempfile.TemporaryDirectory(prefix="penstock-doctor-") as folder:
+        yield pack(source, Path(folder) / "trial.pack", split="train", shortest_side=side, progress=False)
+
+
+def smaller_side(flow: Flow, source: Source) -> int | None:
+    """The shortest side to store, in px, where images are resized anyway and are much larger."""
+    size = output_size(flow)
+    if size is None or not resizes(flow):
+        return None
+    side = 8 * round(max(size) * ROOM_TO_CROP / 8)
+    sizes = image_sizes(source)
+    if sizes is None or sizes.min(axis=1).mean() < WORTH_SHRINKING * side:
+        return None
+    return side
+
+
+def image_sizes(source: Source) -> np.ndarray[Any, np.dtype[np.int64]] | None:
+    """Width and height of some images, without decoding where that can be; None where there are none."""
+    if source.schema.image is None:
+        return None
+    looked_at = np.unique(np.linspace(0, len(source) - 1, min(LOOKED_AT, len(source))).astype(np.int64))
+    base: Any
+    base, indices, frames = located(source, looked_at)
+    indices = indices[::frames]
+    known = getattr(base, "image_sizes", None)
+    if known is not None:
+        return np.asarray(known(indices), np.int64)
+    if getattr(base, "encoded_images", False):
+        return _header_sizes(base, indices.tolist())
+    image = base.decode(base.read(int(indices[0])))[base.schema.image.name]
+    return np.array([[image.shape[1], image.shape[0]]], np.int64)
+
+
+def _header_sizes(base: Source, indices: list[int]) -> np.ndarray[Any, np.dtype[np.int64]] | None:
+    sizes = []
+    for index in indices:
+        try:
+            header = read_header(base.read(index).data)
+        except (OSError, UnreadableImage):
+            continue
+        sizes.append((header.width, header.height))
+    return np.array(sizes, np.int64) if sizes else None
+
+
+# The device
+
+
+def device_remedy(present: Present) -> Remedy | None:
+    """Leave steps on pixels to the device, where there is one."""
+    steps = device_steps(present.flow)
+    source = present.flow._plan.source
+    if not steps or not present.hardware.gpus or source is None:
+        return None
+    small = on_source(without_device_steps(present.flow), few(source, trial_samples(present)))
+    cost, setup = _tried(small, present, present.cost.reading_rate)
+    names = ", ".join(step.name for step in steps)
+    speed_up = present.speed_up(cost=cost, setup=setup)
+    return Remedy(
+        "device",
+        f"do {names} on the device, on whole batches",
+        speed_up,
+        f"leave out .map({names}(…)), and do it in the step",
+    )
+
+
+# Batches
+
+
+def batch_remedy(present: Present) -> Remedy | None:
+    """Larger batches, where a model or the feed spends its time on each batch and not on samples."""
+    batch = present.flow._plan.batch
+    if batch is None or present.model is None or present.step is None or batch.size > SMALL_BATCH:
+        return None
+    larger = repeated(present.feed.batch, present.feed.rows)
+    if larger is None:
+        return None
+    rows = present.feed.rows * BATCH_FACTOR
+    try:
+        model = run_model(present.step, larger, rows, TRIAL_SECONDS / 2)
+    except (RuntimeError, ValueError, TypeError, MemoryError):
+        return None  # a step that takes batches of one size, or a device that has no room for more
+    cost = undelivered(present, BATCH_FACTOR)
+    return Remedy(
+        "batch",
+        f"batches of {batch.size * BATCH_FACTOR}",
+        present.speed_up(cost=cost, model=model),
+        present.spelling.batch(batch.size * BATCH_FACTOR),
+        warning="This affects accuracy: fewer, larger steps want another learning rate.",
+    )
+
+
+def repeated(batch: Batch, rows: int) -> Batch | None:
+    """A batch with all of its rows several times; None where a field cannot be repeated."""
+    found: Batch = {}
+    for name, value in batch.items():
+        if not isinstance(value, (np.ndarray, list)) or len(value) != rows:
+            return None
+        is_array = isinstance(value, np.ndarray)
+        found[name] = np.concatenate([value] * BATCH_FACTOR) if is_array else value * BATCH_FACTOR
+    return found

@@ -1,0 +1,115 @@
+"""The same flow with a remedy in place, and small ones of the same plan to try things on."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from penstock.augment.steps import is_geometric
+from penstock.flow.flow import Flow, rewritten
+from penstock.flow.plans import Plan
+from penstock.flow.steps import Augment, Batch, Cache, Clips, Map, Prefetch, Repeat, Shuffle, Step
+from penstock.flow.streams.sequences import gives_batches
+from penstock.samples import Source, Subset
+
+
+def can_be_tried(flow: Flow) -> bool:
+    """Whether the plan can be put on other samples: one source with random access, whose items are samples."""
+    plan = flow._plan
+    return plan.source is not None and not gives_batches(plan.source) and len(plan.source) > 0
+
+
+def few(source: Source, count: int) -> Subset:
+    """Some samples of a source; of videos and rasters such as follow one another."""
+    length = len(source)
+    count = min(count, length)
+    if hasattr(_below(source), "parts"):
+        start = (length - count) // 2
+        return Subset(source, np.arange(start, start + count))
+    return Subset(source, np.unique(np.linspace(0, length - 1, count).astype(np.int64)))
+
+
+def _below(source: Any) -> Any:
+    while isinstance(source, Subset):
+        source = source.source
+    return source
+
+
+def on_source(flow: Flow, source: Source) -> Flow:
+    """The plan on another source, in epochs without end so that few samples do."""
+    plan = flow._plan
+    steps = plan.steps
+    if not any(isinstance(step, Repeat) for step in steps):
+        steps = _before_batch(steps, Repeat(None))
+    return rewritten(flow, replace(plan, source=source, steps=steps))
+
+
+def _before_batch(steps: tuple[Step, ...], step: Step) -> tuple[Step, ...]:
+    place = next((number for number, one in enumerate(steps) if isinstance(one, Batch)), len(steps))
+    return (*steps[:place], step, *steps[place:])
+
+
+def has_cache(flow: Flow) -> bool:
+    return any(isinstance(step, Cache) for step in flow._plan.steps)
+
+
+def cached(flow: Flow) -> Flow:
+    """What does not change from epoch to epoch is kept in memory."""
+    plan = flow._plan
+    return rewritten(flow, replace(plan, steps=_cached(plan.steps)))
+
+
+def _cached(steps: tuple[Step, ...]) -> tuple[Step, ...]:
+    """With a cache before the first random step on samples."""
+    place = next((number for number, step in enumerate(steps) if _ends_cache(step)), len(steps))
+    return (*steps[:place], Cache("memory"), *steps[place:])
+
+
+def _ends_cache(step: Step) -> bool:
+    return isinstance(step, (Batch, Repeat)) or (isinstance(step, (Map, Augment)) and step.is_random)
+
+
+def cached_behind(flow: Flow) -> str:
+    """The name of the step that a cache comes behind; empty where it comes before all of them."""
+    steps = _cached(flow._plan.steps)
+    before = steps[: steps.index(Cache("memory"))]
+    names = [step.name for step in before if isinstance(step, (Map, Augment, Shuffle, Clips))]
+    return names[-1] if names else ""
+
+
+def without_prefetch(flow: Flow) -> Flow:
+    """How far ahead batches are made is no longer pinned."""
+    plan = flow._plan
+    return rewritten(flow, replace(plan, steps=tuple(one for one in plan.steps if not isinstance(one, Prefetch))))
+
+
+def pinned_prefetch(plan: Plan) -> int | None:
+    return next((step.batches for step in plan.steps if isinstance(step, Prefetch)), None)
+
+
+def device_steps(flow: Flow) -> tuple[Augment, ...]:
+    """Steps on pixels that a device could do instead."""
+    steps = [step for step in flow._plan.steps if isinstance(step, Augment)]
+    return tuple(step for step in steps if not is_geometric(step.step))
+
+
+def without_device_steps(flow: Flow) -> Flow:
+    plan, left_out = flow._plan, device_steps(flow)
+    return rewritten(flow, replace(plan, steps=tuple(step for step in plan.steps if step not in left_out)))
+
+
+def resizes(flow: Flow) -> bool:
+    """Whether images are resized anyway, so that smaller ones may be stored."""
+    steps = [step.step for step in flow._plan.steps if isinstance(step, Augment)]
+    return any(getattr(step, "shape", "") == "resize" for step in steps)
+
+
+def output_size(flow: Flow) -> tuple[int, int] | None:
+    """Width and height of the images in a batch, where a step gives them one size."""
+    steps = [step.step for step in flow._plan.steps if isinstance(step, Augment)]
+    sizes: list[tuple[int, int] | None] = [
+        getattr(step, "output_size", None) for step in steps if getattr(step, "shape", "flip") != "flip"
+    ]
+    return sizes[-1] if sizes else None

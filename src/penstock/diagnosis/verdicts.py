@@ -1,0 +1,94 @@
+"""What binds, in one sentence."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from penstock.diagnosis.cost_model import Limit
+from penstock.diagnosis.diagnosis import Verdict
+from penstock.diagnosis.present import Present
+from penstock.flow.making.chains import function_name
+from penstock.flow.making.fusing import located
+from penstock.flow.making.limiting import functions_of
+from penstock.flow.measuring.hops import HOPS
+from penstock.flow.measuring.lock_wait import lock_names
+
+SHARED = 0.9  # of what the scarcer of both allows: then feed and model take cores from one another
+STARVED = 0.6  # of what the costs of the feed promise
+
+
+def verdict_of(present: Present) -> Verdict:
+    """From the run of feed and model together, or of the feed alone."""
+    together, limit = present.together, present.binding
+    hop, feed, busy = _hop(present, limit), f"{present.feed.rate:,.0f} samples/s", _busy(present)
+    if together is None or present.model is None:
+        words = f"the feed is bound by {hop}: it gives {feed}{_why(present, limit)}{busy}"
+        return Verdict(limit.resource, hop, False, words)
+    model = f"{present.model.rate:,.0f}"
+    if not together.waiting.is_bound_by_data:
+        words = f"training is bound by the model: it takes {model} samples/s, and the feed could give {feed}"
+        return Verdict("model", "model", False, words)
+    if limit.resource == "cores" and _cores_are_shared(present):
+        words = (
+            f"training is bound by the cores that feed and model share, most of the feed's part is {hop}: alone the "
+            f"feed gives {feed} and the model takes {model}, together they reach {together.rate:,.0f}{busy}"
+        )
+        return Verdict("cores", hop, True, words)
+    words = (
+        f"training is bound by {hop}: the feed gives {feed}, the model could take {model}{_why(present, limit)}{busy}"
+    )
+    return Verdict(limit.resource, hop, True, words)
+
+
+def _cores_are_shared(present: Present) -> bool:
+    assert present.model is not None
+    return present.modelled_rate < SHARED * min(present.binding.rate, present.model.rate)
+
+
+def _busy(present: Present) -> str:
+    """A word on other programs, where they take the cores."""
+    could = present.binding.rate
+    if not present.profile.crowded.is_crowded_out or present.feed.rate > STARVED * could:
+        return ""
+    return f"; other programs use most of the cores, by itself it could give {could:,.0f}"
+
+
+def _hop(present: Present, limit: Limit) -> str:
+    """The hop that a limit is about."""
+    alone, crowded = present.profile.alone, present.profile.crowded
+    if limit.resource in ("disk", "lock"):
+        return "read"
+    if limit.resource == "deliver":
+        return "deliver"
+    if limit.resource == "gil":
+        return present.profile.contended_hop
+    if limit.resource == "cores":
+        return max(HOPS, key=lambda hop: crowded.hops[hop].cpu_seconds)
+    return max(HOPS, key=lambda hop: alone.hops[hop].cpu_seconds + alone.hops[hop].wait_seconds)
+
+
+def _is_video(present: Present) -> bool:
+    leaf = present.flow._running.program.leaves[0]
+    return "Video" in type(located(leaf.source, np.zeros(0, np.int64))[0]).__name__
+
+
+def _why(present: Present, limit: Limit) -> str:
+    setup = present.setup
+    if limit.resource == "disk":
+        return ", and waits for its bytes"
+    if limit.resource == "lock":
+        names = lock_names(leaf.source for leaf in present.flow._running.program.leaves)
+        return f", and threads wait for {' and '.join(names) or 'a lock'}"
+    if limit.resource == "gil":
+        names = [function_name(step.function) for step in functions_of(present.flow._running.program)]
+        what = f"{', '.join(dict.fromkeys(names))} holds" if names else "its Python code holds"
+        return f"; {what} the GIL, so that threads work one after another"
+    if limit.resource == "workers":
+        return f", with {setup.workers} {'worker' if setup.workers == 1 else 'workers'} on {setup.cores} cores"
+    if limit.resource == "calling thread":
+        return ", made in the calling thread (workers=0), one after the other"
+    if limit.resource == "deliver":
+        return "; handing over small batches takes the time"
+    if _hop(present, limit) == "read" and _is_video(present):
+        return "; a frame is decoded from the frames before it"
+    return ""

@@ -1,0 +1,100 @@
+"""The diagnosis as people read it: one table, one sentence, at most five remedies, and the machine."""
+
+from __future__ import annotations
+
+from penstock.diagnosis.diagnosis import Applied, Diagnosis, Remedy
+from penstock.flow.explaining.wording import counted, size_words
+
+
+def diagnosis_words(found: Diagnosis) -> str:
+    """All of it."""
+    lines = [
+        f"{found.name}: batches of {found.rows:,}, {_workers(found)}, {counted(found.prefetch, 'batch')} ahead",
+        "",
+        found.table,
+        "",
+        f"{found.verdict.sentence[0].upper()}{found.verdict.sentence[1:]}.",
+        *_waits(found),
+        "",
+        *_remedies(found),
+        f"Machine: {found.hardware}.",
+        *[f"Thin: {words}." for words in found.thin],
+        _memory(found),
+        *[f"Note: {note}." for note in found.notes],
+    ]
+    return "\n".join(lines)
+
+
+def _workers(found: Diagnosis) -> str:
+    if not found.workers:
+        return "made in the calling thread"
+    return f"{counted(found.workers, 'worker')} ({found.executor})"
+
+
+HEAD = f"{'hop':<10}{'samples/s alone':>17}{'CPU ms/sample':>16}{'share of CPU':>15}{'waiting ms/sample':>20}"
+
+
+def table_of(found: Diagnosis) -> str:
+    """The five hops, the feed as a whole, the model, and both together."""
+    lines = [HEAD]
+    for hop in found.hops:
+        rate = "–" if hop.samples_per_second is None else f"{hop.samples_per_second:,.0f}"
+        lines.append(
+            f"{hop.name:<10}{rate:>17}{hop.cpu_milliseconds:>16.3f}{hop.cpu_share:>15.0%}{hop.wait_milliseconds:>20.3f}"
+        )
+    lines.append(f"{'feed':<10}{found.feed_rate:>17,.0f}")
+    if found.model_rate is not None and found.training_rate is not None:
+        lines.append(f"{'model':<10}{found.model_rate:>17,.0f}")
+        lines.append(
+            f"{'together':<10}{found.training_rate:>17,.0f}   the model waits {found.waiting_share:.0%} of its time"
+        )
+    return "\n".join(lines)
+
+
+def _waits(found: Diagnosis) -> list[str]:
+    lines = []
+    if found.gil_wait_milliseconds > 0.001:
+        lock = found.lock_wait_milliseconds
+        part = f", {lock:.3g} ms of it for the lock of the source" if lock > 0.001 else ""
+        lines.append(
+            f"Threads keep one another waiting for {found.gil_wait_milliseconds:.3g} ms a sample (GIL, locks){part}."
+        )
+    if found.reading is not None and found.reading.cold_per_second is not None:
+        lines.append(
+            f"Reading alone gives {found.reading.cold_per_second:,.0f} samples/s from the disk "
+            f"({found.reading.cold_major_faults:.1f} pages of each fetched by faults) and "
+            f"{found.reading.warm_per_second:,.0f} from memory."
+        )
+    return lines
+
+
+def _remedies(found: Diagnosis) -> list[str]:
+    lines = [_applied(one) for one in found.applied]
+    lines += [""] if lines else []
+    if not found.remedies:
+        return [*lines, "Nothing that could be tried here would make it faster by a tenth or more.", ""]
+    lines.append("Remedies, by what they should bring:")
+    for number, remedy in enumerate(found.remedies, start=1):
+        lines += _remedy(number, remedy)
+    return [*lines, ""]
+
+
+def _remedy(number: int, remedy: Remedy) -> list[str]:
+    needs = f", {remedy.needs}" if remedy.needs else ""
+    lines = [f"  {number}. {remedy.what} (× {remedy.speed_up:.1f}{needs})", f"     {remedy.how}"]
+    return [*lines, f"     {remedy.warning}"] if remedy.warning else lines
+
+
+def _applied(one: Applied) -> str:
+    return (
+        f"Applied: {one.remedy.what}. {one.before:,.0f} → {one.after:,.0f} samples/s, × {one.speed_up:.1f} "
+        f"(predicted × {one.remedy.speed_up:.1f}). {one.remedy.how}"
+    )
+
+
+def _memory(found: Diagnosis) -> str:
+    memory = found.memory
+    return (
+        f"Memory: {size_words(memory.batch)} a batch, {size_words(memory.batches)} for those under way; "
+        f"this process took {size_words(memory.peak)} at most."
+    )

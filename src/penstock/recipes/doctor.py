@@ -1,0 +1,135 @@
+"""`ps.doctor`: what holds a training back, in numbers, and what to do about it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from penstock.augment import HorizontalFlip, RandomResizedCrop
+from penstock.diagnosis.diagnosing import DEFAULT_SECONDS, Options, applied, diagnose
+from penstock.diagnosis.diagnosis import Applied, Diagnosis
+from penstock.diagnosis.spelling import Spelling
+from penstock.errors import RecipeError
+from penstock.flow.flow import Flow
+from penstock.flow.streams.sequences import gives_batches
+from penstock.recipes.recipe import Recipe
+from penstock.recipes.training_steps import training_of
+from penstock.reporting.timelines import checked_page, write_timeline
+from penstock.runs.layout import SETTINGS
+from penstock.samples import Field, Source
+
+USUAL_SIZE, USUAL_BATCH = 224, 64
+MOST_ROUNDS = 3  # of remedies that are put in place, one after another
+PACK_COMMANDS = {"Images": "images", "Boxes": "boxes", "Rasters": "rasters", "Videos": "videos"}
+Step = Callable[[dict[str, Any]], Any]
+
+
+def doctor(
+    what: Any,
+    step: Step | None = None,
+    *,
+    seconds: float = DEFAULT_SECONDS,
+    apply: bool = False,
+    timeline: str | Path | None = None,
+    batch_size: int = USUAL_BATCH,
+    overrides: Sequence[str] = (),
+) -> Diagnosis:
+    """Measure what holds a training back, and say what would help and by how much.
+
+    `what` is a Flow, a Source, a Recipe, or a path: a recipe, a Run, a pack, or anything that `ps.open` recognises.
+    `step` is the model: a function of a batch, as the flow gives it, that returns when its work is done; a recipe
+    brings its own. Data without a flow are cropped to 224 px and put in batches of `batch_size`. `apply` puts the best
+    cheap remedies in place, one after another, and measures again; nothing is written. `timeline` is a page to write,
+    with who worked and who waited. `overrides` change keys of a recipe.
+    """
+    page = None if timeline is None else checked_page(timeline)
+    flow, step, spelling, name = _case(what, step, batch_size, overrides)
+    options = Options(seconds=seconds)
+    found = diagnose(flow, step, options=options, spelling=spelling, name=name)
+    if apply:
+        found = _applied(flow, step, options, spelling, found)
+    if page is not None:
+        write_timeline(found, page)
+    return found
+
+
+def _applied(flow: Flow, step: Step | None, options: Options, spelling: Spelling, found: Diagnosis) -> Diagnosis:
+    """Put cheap remedies in place as long as they help; what did not help is taken back and said."""
+    done: list[Applied] = []
+    for _ in range(MOST_ROUNDS):
+        names = [one.remedy.name for one in done]
+        remedy = next((one for one in found.remedies if one.is_cheap and one.name not in names), None)
+        if remedy is None:
+            break
+        changed = applied(flow, remedy)
+        after = diagnose(changed, step, options=options, spelling=spelling, name=found.name)
+        done.append(Applied(remedy, found.rate, after.rate))
+        if after.rate <= found.rate:
+            break
+        flow, found = changed, after
+    return replace(found, applied=tuple(done))
+
+
+# What is looked at
+
+
+def _case(
+    what: Any, step: Step | None, batch_size: int, overrides: Sequence[str]
+) -> tuple[Flow, Step | None, Spelling, str]:
+    """The flow and the model, and how the user calls them."""
+    if isinstance(what, Recipe):
+        return _recipe_case(what, "", step)
+    if isinstance(what, (str, os.PathLike)) and is_recipe(what):
+        return _recipe_case(Recipe.read(Path(what), overrides), os.fspath(what), step)
+    if overrides:
+        raise RecipeError(f"{overrides[0]}: only recipes have keys to change, and {what} is none.")
+    if isinstance(what, Flow):
+        return _batched(what, batch_size), step, Spelling(), ""
+    if isinstance(what, (str, os.PathLike)):
+        from penstock.opening import kind_of
+        from penstock.opening import open as open_any
+
+        path = os.fspath(what)
+        spelling = Spelling(data=path, kind=PACK_COMMANDS.get(kind_of(path), "data"))
+        return usual_flow(open_any(path), batch_size), step, spelling, path
+    if isinstance(what, Source):
+        return usual_flow(what, batch_size), step, Spelling(), ""
+    raise RecipeError(f"doctor takes a Flow, a Source, a Recipe or a path, not {type(what).__name__}.")
+
+
+def _recipe_case(recipe: Recipe, path: str, step: Step | None) -> tuple[Flow, Step | None, Spelling, str]:
+    from penstock.opening import kind_of
+
+    flow, own = training_of(recipe)
+    data = recipe.data.path if isinstance(recipe.data.path, str) else ""
+    kind = PACK_COMMANDS.get(kind_of(data), "data") if data else "data"
+    return flow, step or own, Spelling(recipe=path, data=data, kind=kind), path
+
+
+def is_recipe(path: str | os.PathLike[str]) -> bool:
+    """Whether a path is a recipe or a Run, and not data."""
+    file = Path(path)
+    return file.suffix in (".yaml", ".yml") or (file / SETTINGS).is_file()
+
+
+def usual_flow(source: Source, batch_size: int) -> Flow:
+    """What most trainings on images do: shuffle, crop and resize at random, mirror."""
+    flow = Flow(source).shuffle()
+    if source.schema.image is not None:
+        flow = flow.map(RandomResizedCrop(USUAL_SIZE)).map(HorizontalFlip())
+    return flow.batch(batch_size, shapes="ragged" if any(map(_differs, source.schema.fields)) else "fixed")
+
+
+def _differs(field: Field) -> bool:
+    """Whether a field has another size in every sample."""
+    if field.kind in ("labels", "array"):
+        return field.shape is None or None in field.shape
+    return field.kind in ("boxes", "text", "mask")
+
+
+def _batched(flow: Flow, batch_size: int) -> Flow:
+    has_batches = flow._running.has_batches or gives_batches(flow._plan.source)
+    return flow if has_batches else flow.batch(batch_size, shapes="ragged")

@@ -1,0 +1,130 @@
+"""A page with who worked and who waited: a lane for each hop and for the model, over the seconds that were measured.
+
+A bar is as high as the share of its lane's time that was worked (full colour) and waited (faint, on top of it). A lane
+of a hop is full when all workers are at it; that of the model, when it never waits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from penstock.diagnosis.diagnosis import Diagnosis
+from penstock.diagnosis.runs import Moment
+from penstock.errors import RecipeError
+from penstock.flow.measuring.hops import HOPS
+from penstock.reporting.markup import Markup, note, table, tag
+from penstock.reporting.page import Part, page
+from penstock.storage.whole_files import write_whole
+
+SUFFIXES = (".html", ".htm")
+MOST_BARS = 160
+LEFT, WIDTH, LANE, GAP = 90, 900, 60, 14
+MODEL = "model"
+
+
+@dataclass(frozen=True)
+class Bar:
+    """Some moments of one lane: shares of its time."""
+
+    start_seconds: float
+    seconds: float
+    worked: float
+    waited: float
+
+
+def checked_page(path: str | Path) -> Path:
+    """The page to write, or an error before anything is measured."""
+    target = Path(path)
+    if target.suffix.lower() not in SUFFIXES or target.is_dir():
+        raise RecipeError(f"timeline={str(path)!r} must be a page to write, such as timeline.html.")
+    return target
+
+
+def write_timeline(found: Diagnosis, path: str | Path) -> Path:
+    """Write the page, and give its path."""
+    target = checked_page(path)
+    target.parent.mkdir(parents=True, exist_ok=True)
+    write_whole(target, timeline_page(found))
+    return target
+
+
+def timeline_page(found: Diagnosis) -> str:
+    """The page as text."""
+    remedies = [
+        [f"{number}. {one.what}", f"× {one.speed_up:.1f}", tag("td", tag("code", one.how), class_="words")]
+        for number, one in enumerate(found.remedies, start=1)
+    ]
+    parts = [
+        Part("Verdict", tag("p", f"{found.verdict.sentence[0].upper()}{found.verdict.sentence[1:]}.", class_="lead")),
+        Part("Who worked and who waited", _picture(found)),
+        Part("Hops", tag("pre", found.table)),
+    ]
+    if remedies:
+        parts.append(Part("Remedies", table(("remedy", "predicted", "how"), remedies, label="Remedies")))
+    return page(found.name, "doctor", parts)
+
+
+def _picture(found: Diagnosis) -> Markup:
+    groups = grouped(found.timeline)
+    has_model = found.training_rate is not None
+    lanes = [*HOPS, *([MODEL] if has_model else [])]
+    end = max((group[-1].start_seconds + _seconds([group[-1]]) for group in groups), default=1.0)
+    first = groups[0][0].start_seconds if groups else 0.0
+    scale = WIDTH / max(end - first, 1e-9)
+    drawn = [
+        _lane(name, number, [lane_bar(name, group, max(found.workers, 1)) for group in groups], first, scale)
+        for number, name in enumerate(lanes)
+    ]
+    height = len(lanes) * (LANE + GAP)
+    label = f"{', '.join(lanes)} over {end - first:.1f} seconds"
+    axis = [_text(LEFT, height + 16, "0 s"), _text(LEFT + WIDTH - 40, height + 16, f"{end - first:.1f} s")]
+    picture = tag("svg", drawn, axis, viewBox=f"0 0 {LEFT + WIDTH + 10} {height + 24}", role="img", aria_label=label)
+    remark = (
+        "Full colour: working. Faint: waiting. A full lane is all workers at that hop, or a model that never waits."
+    )
+    return tag("figure", picture, note(remark))
+
+
+def grouped(moments: Sequence[Moment]) -> list[list[Moment]]:
+    """Moments that follow one another, put together into as many groups as can be seen."""
+    size = max(-(-len(moments) // MOST_BARS), 1)
+    return [list(moments[start : start + size]) for start in range(0, len(moments), size)]
+
+
+def lane_bar(name: str, group: Sequence[Moment], workers: int) -> Bar:
+    """What a lane did in some moments."""
+    seconds = max(_seconds(group), 1e-9)
+    if name == MODEL:
+        used = sum(moment.used_seconds for moment in group) / seconds
+        return Bar(group[0].start_seconds, seconds, used, 1 - used)
+    lanes = 1 if name == "deliver" else workers
+    worked = min(sum(moment.cpu_seconds[name] for moment in group) / seconds / lanes, 1.0)
+    waited = sum(moment.wait_seconds[name] for moment in group) / seconds / lanes
+    return Bar(group[0].start_seconds, seconds, worked, min(waited, 1 - worked))
+
+
+def _seconds(group: Sequence[Moment]) -> float:
+    return sum(moment.waited_seconds + moment.used_seconds for moment in group)
+
+
+def _lane(name: str, number: int, bars: Sequence[Bar], first: float, scale: float) -> Markup:
+    bottom = number * (LANE + GAP) + LANE
+    ground = _rectangle(LEFT, bottom - LANE, WIDTH, LANE, "fill:var(--raised)")
+    drawn = [ground, _text(0, bottom - LANE / 2 + 5, name)]
+    for bar in bars:
+        left, width = LEFT + (bar.start_seconds - first) * scale, bar.seconds * scale
+        worked, waited = LANE * bar.worked, LANE * bar.waited
+        colour = f"fill:var(--s{number})"
+        drawn.append(_rectangle(left, bottom - worked, width, worked, colour))
+        drawn.append(_rectangle(left, bottom - worked - waited, width, waited, f"{colour};opacity:.3"))
+    return tag("g", drawn)
+
+
+def _rectangle(x: float, y: float, width: float, height: float, style: str) -> Markup:
+    return tag("rect", x=f"{x:.1f}", y=f"{y:.1f}", width=f"{width:.2f}", height=f"{height:.1f}", style=style)
+
+
+def _text(x: float, y: float, words: str) -> Markup:
+    return tag("text", words, x=f"{x:.0f}", y=f"{y:.0f}", style="fill:var(--ink);font-size:14px")
