@@ -58,10 +58,10 @@ def _trained(arguments: argparse.Namespace) -> Any:
         backbone=arguments.backbone,
         weights=str(arguments.weights) if arguments.weights else None,
         input_scale=arguments.input_scale,
-        size=400,
-        zoom=(0.7, 1.4),
+        size=arguments.size,
+        zoom=(0.6, 1.4),  # crowns of the scored plots are smaller, and closer together
         colour=0.3,
-        score_threshold=0.3,
+        hue=0.05,
     )
     return ps.train(
         task,
@@ -70,6 +70,7 @@ def _trained(arguments: argparse.Namespace) -> Any:
         folder=arguments.folder,
         batch_size=arguments.batch_size,
         learning_rate=arguments.learning_rate,
+        freeze=arguments.freeze,
         gradient_clip=5.0,
         warmup_epochs=min(1.0, arguments.epochs / 4),
         seed=arguments.seed,
@@ -134,6 +135,8 @@ def _arguments(given: list[str]) -> argparse.Namespace:
     parser.add_argument("--backbone", default="mobilenet_v2")
     parser.add_argument("--folder", default="runs/tree-accuracy")
     parser.add_argument("--epochs", type=int, default=100)
+    parser.add_argument("--size", type=int, default=400, help="side of the parts of tiles that are trained on, in px")
+    parser.add_argument("--freeze", help="the last stage of the backbone that is not trained, such as body.6")
     parser.add_argument("--batch-size", type=int, default=8)
     parser.add_argument("--learning-rate", type=float, default=5e-4)
     parser.add_argument("--input-scale", type=float, default=1.0)

@@ -116,7 +116,16 @@ def test_one_pass_gives_the_losses_of_training_and_the_answers(network: Any) -> 
     assert len(calls) == 1
     for name, value in losses.items():
         assert judged.losses[name] == pytest.approx(float(value), rel=1e-5)
-    assert judged.answers["loss"].mean() == pytest.approx(float(losses["loss"]), rel=1e-5)
+    assert judged.answers["loss"].shape == (4,)
+
+
+def test_images_count_by_what_there_is_to_find_in_them(network: Any) -> None:
+    with torch.inference_mode():
+        dense, empty, both = (
+            TASK.judge(network, batch_of(TASK, ps.Subset(Scenes(9), rows))) for rows in ([0], [8], [0, 8])
+        )
+    assert both.answers["loss"].tolist() == pytest.approx([float(dense.losses["loss"]), float(empty.losses["loss"])])
+    assert both.losses["box_loss"] > 0.9 * dense.losses["box_loss"]  # half of it, were all images alike
 
 
 def test_answers_do_not_depend_on_what_an_image_came_with(network: Any) -> None:

@@ -237,8 +237,8 @@ class Detection:
     def loss(self, network: torch.nn.Module, batch: Batch) -> Mapping[str, torch.Tensor]:
         """The losses of a batch of training: of classes, of boxes, and their sum."""
         seen = network(self.inputs(batch["image"]))
-        classes, boxes = network.losses(seen, self._truths(batch))
-        return {"loss": (classes + boxes).mean(), "class_loss": classes.mean(), "box_loss": boxes.mean()}
+        losses: Mapping[str, torch.Tensor] = network.losses(seen, self._truths(batch)).named()
+        return losses
 
     def _truths(self, batch: Batch) -> list[Truth]:
         from penstock.tasks.detection.device_boxes import plain_boxes
@@ -252,21 +252,18 @@ class Detection:
         import torch
 
         from penstock.tasks.detection.inputs import as_list, rows_by_size
+        from penstock.tasks.detection.retina import Losses
 
         images, truths = as_list(batch["image"]), self._truths(batch)
-        losses: dict[int, torch.Tensor] = {}
+        losses: dict[int, Losses] = {}
         found: dict[int, Found] = {}
         for rows in rows_by_size(batch["image"]):
             seen = network(self.inputs(torch.stack([images[row] for row in rows])))
-            of_classes, of_boxes = network.losses(seen, [truths[row] for row in rows])
-            answers = self._found(network, seen, images[rows[0]])
-            for place, row in enumerate(rows):
-                losses[row] = torch.stack([of_classes[place], of_boxes[place]])
-                found[row] = answers[place]
-        table = torch.stack([losses[row] for row in range(len(images))])
-        sums, means = table.sum(dim=1), table.mean(dim=0)
-        named = {"loss": sums.mean(), "class_loss": means[0], "box_loss": means[1]}
-        return Judged(named, {**_answers(found), "loss": sums})
+            columns = network.losses(seen, [truths[row] for row in rows])
+            losses |= dict(zip(rows, (Losses(*one) for one in zip(*columns, strict=True)), strict=True))
+            found |= dict(zip(rows, self._found(network, seen, images[rows[0]]), strict=True))
+        every = Losses.of([losses[row] for row in range(len(images))])
+        return Judged(every.named(), {**_answers(found), "loss": every.classes + every.boxes})
 
     def answer(self, network: torch.nn.Module, batch: Batch) -> Answers:
         """For each image its boxes, their class numbers and their scores, best first."""

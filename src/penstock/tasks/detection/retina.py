@@ -6,6 +6,7 @@ There is no class for the background: its score is that of no class.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import torch
@@ -43,6 +44,29 @@ class Seen(NamedTuple):
     anchors: torch.Tensor
 
 
+class Losses(NamedTuple):
+    """Losses of classes and of boxes, and how many anchors have a box, at least 1; of one image, or one for each."""
+
+    classes: torch.Tensor
+    boxes: torch.Tensor
+    anchors: torch.Tensor
+
+    @classmethod
+    def of(cls, images: Sequence[Losses]) -> Losses:
+        """Those of single images, together."""
+        return cls(*(torch.stack(column) for column in zip(*images, strict=True)))
+
+    def named(self) -> dict[str, torch.Tensor]:
+        """What is learned from: the means over the anchors of all images together, and their sum.
+
+        As means over images, one that is nearly empty would count as much as one with a hundred crowns, and dense
+        scenes would hardly be learned.
+        """
+        share = self.anchors / self.anchors.sum()
+        classes, boxes = (self.classes * share).sum(), (self.boxes * share).sum()
+        return {"loss": classes + boxes, "class_loss": classes, "box_loss": boxes}
+
+
 def _head(width: int, class_count: int) -> RetinaNetHead:
     """Both heads. torchvision's first weights are made for 256 channels: through fewer, hardly anything would pass."""
     head = RetinaNetHead(width, PER_PLACE, class_count)
@@ -72,20 +96,20 @@ class RetinaDetector(nn.Module):
         ]
         return Seen(outputs["cls_logits"].float(), outputs["bbox_regression"].float(), torch.cat(anchors))
 
-    def losses(self, seen: Seen, truths: list[Truth]) -> tuple[torch.Tensor, torch.Tensor]:
-        """For each image the loss of its classes, and that of its boxes."""
-        found = [self._image_losses(seen, number, truth) for number, truth in enumerate(truths)]
-        return torch.stack([one for one, _ in found]), torch.stack([other for _, other in found])
+    def losses(self, seen: Seen, truths: list[Truth]) -> Losses:
+        """For each image the loss of its classes, that of its boxes, and the anchors that both are means over."""
+        return Losses.of([self._image_losses(seen, number, truth) for number, truth in enumerate(truths)])
 
-    def _image_losses(self, seen: Seen, number: int, truth: Truth) -> tuple[torch.Tensor, torch.Tensor]:
+    def _image_losses(self, seen: Seen, number: int, truth: Truth) -> Losses:
         targets = [{"boxes": truth.boxes, "labels": truth.labels}]
-        matched = [self._matched(seen.anchors, truth.boxes)]
+        matched = self._matched(seen.anchors, truth.boxes)
         outputs = {
             "cls_logits": seen.logits[number : number + 1],
             "bbox_regression": seen.offsets[number : number + 1],
         }
-        losses = self.head.compute_loss(targets, outputs, [seen.anchors], matched)
-        return losses["classification"], losses["bbox_regression"]
+        losses = self.head.compute_loss(targets, outputs, [seen.anchors], [matched])
+        anchors = (matched >= 0).sum().clamp(min=1)
+        return Losses(losses["classification"], losses["bbox_regression"], anchors.to(seen.logits))
 
     def _matched(self, anchors: torch.Tensor, boxes: torch.Tensor) -> torch.Tensor:
         """The number of the box that each anchor is to find; below zero for none."""
