@@ -26,8 +26,8 @@ from penstock.results.georeferences import Georeference
 from penstock.samples import Source, annotations_of
 from penstock.tasks.detection.fitting import metres_per_pixel
 
-# Threads that read windows, where the user does not say: one keeps ahead of any network.
-AUTO_READERS = 1
+# Threads that read windows, where the user does not say: two keep ahead of any network, also of compressed rasters.
+AUTO_READERS = 2
 
 
 class Collected:

@@ -55,10 +55,15 @@ class WindowPlan:
         part = tile[self.grid.rows[row] - inner.y :, self.grid.columns[column] - inner.x :]
         side = self.grid.tile_px
         if part.shape[:2] != (side, side):
-            whole = np.full((side, side, 3), self.fill, np.uint8)
-            whole[: part.shape[0], : part.shape[1]] = part
-            part = whole
+            part = self._filled(part)
         return part if side == self.shown_px else _resized(part, self.shown_px)
+
+    def _filled(self, part: Pixels) -> Pixels:
+        """A part at the border of the image as a whole window."""
+        cv2 = opencv()
+        down, right = self.grid.tile_px - part.shape[0], self.grid.tile_px - part.shape[1]
+        whole: Pixels = cv2.copyMakeBorder(part, 0, down, 0, right, cv2.BORDER_CONSTANT, value=self.fill)
+        return whole
 
 
 def _resized(part: Pixels, side: int) -> Pixels:

@@ -140,11 +140,12 @@ def read_tile(handles: Handles, raster: RasterFile, window: Window) -> TilePixel
 
 
 def stream_tiles(
-    handles: Handles, raster: RasterFile, grid: TileGrid, numbers: NDArray[np.int64]
+    handles: Handles, raster: RasterFile, grid: TileGrid, numbers: NDArray[np.int64], *, lasting: bool = True
 ) -> Iterator[TilePixels | DamagedTile]:
     """The tiles with these numbers (ascending), the same as `read_tile` gives them, one row of tiles at a time.
 
-    Where the rows around a tile are damaged, each tile is read by itself, so that only damaged ones are lost.
+    Where the rows around a tile are damaged, each tile is read by itself, so that only damaged ones are lost. Tiles
+    that are not `lasting` are views that the next tile may overwrite.
     """
     rows, columns = np.divmod(numbers, len(grid.columns))
     spans = _column_spans(raster, grid)
@@ -154,7 +155,8 @@ def stream_tiles(
         for at, span in enumerate(spans):
             inside = here[(here >= span.start) & (here < span.stop)]
             band = bands[at] if bands else _row_band(handles, raster, grid, span)
-            yield from _tiles_of_row(band, raster, grid, int(row), inside, span)
+            for tile in _tiles_of_row(band, raster, grid, int(row), inside, span):
+                yield tile.lasting() if lasting and isinstance(tile, TilePixels) else tile
 
 
 def _tiles_of_row(

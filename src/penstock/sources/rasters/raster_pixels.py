@@ -51,6 +51,10 @@ class TilePixels(NamedTuple):
     def nbytes(self) -> int:
         return self.pixels.nbytes + (0 if self.mask is None else self.mask.nbytes)
 
+    def lasting(self) -> TilePixels:
+        """A copy, which stays as it is whatever happens to the memory that this one is a view of."""
+        return TilePixels(self.pixels.copy(), None if self.mask is None else self.mask.copy())
+
 
 class DamagedTile(NamedTuple):
     """What a stream delivers in place of a tile that cannot be read; decoding it raises the reason."""

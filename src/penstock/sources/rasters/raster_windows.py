@@ -148,7 +148,7 @@ def _copy(source: TilePixels, target: TilePixels) -> None:
 
 
 def columns_of(tile: TilePixels, first: int, stop: int) -> TilePixels:
-    """A copy of some columns, which stays as it is when the band moves on."""
-    mask = None if tile.mask is None else tile.mask[:, first:stop].copy()
-    pixels: NDArray[Any] = tile.pixels[:, :, first:stop].copy()
+    """A view of some columns, which is overwritten when the band moves on."""
+    mask = None if tile.mask is None else tile.mask[:, first:stop]
+    pixels: NDArray[Any] = tile.pixels[:, :, first:stop]
     return TilePixels(pixels, mask)
