@@ -114,8 +114,3 @@ def _checked(entry: Entry, contestant: Contestant, expected: Expected) -> Pass:
     if complaint:
         raise SystemExit(f"{entry.name} {complaint}: nothing can be compared.")
     return made
-
-
-def best_peer(standings: list[Standing]) -> Standing | None:
-    peers = [standing for standing in standings if standing.took_part and standing.entry.role == "peer"]
-    return max(peers, key=lambda standing: standing.rate, default=None)

@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from benchmarks.feeding.environments import OURS, Environments
+from benchmarks.tables import Role
 
 ROOT = Path(__file__).parents[2]
 PATIENCE_SECONDS = 900.0  # compiling, converting the data, and a pass on a busy machine
-Role = str  # "penstock", "peer", or "limit": a loop without any pipeline around it
 
 
 class Absent(Exception):  # noqa: N818 - it is no error that a peer cannot be had

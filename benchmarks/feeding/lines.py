@@ -8,7 +8,7 @@ import statistics
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -16,14 +16,15 @@ from benchmarks.feeding import data
 from benchmarks.feeding.contestants import ROOT, Absent, Entry, Server
 from benchmarks.feeding.environments import Environments
 from benchmarks.feeding.watching import Watch
-from benchmarks.feeding.workloads import BATCH, OURS, WORKERS, image_peers
+from benchmarks.feeding.workloads import BATCH, WORKERS, image_peers
 from benchmarks.rounds import Result
+from benchmarks.tables import OURS, Bar, Row, Value, compare, shown, within
 
 MOST_MEMORY_MB, MOST_FIRST_SECONDS, MOST_GIL_MICROSECONDS = 350.0, 0.25, 15.0
 MOST_OPEN_SECONDS, MOST_OPEN_MB, LEAST_TUNED = 0.1, 10.0, 0.95
 FRESH_STARTS = 5
 
-Line = Callable[[Path, Environments], Iterable[Result]]
+Line = Callable[[Path, Environments], Iterable[Row]]
 
 
 def _settings(home: Path) -> dict[str, Any]:
@@ -31,17 +32,20 @@ def _settings(home: Path) -> dict[str, Any]:
     return {"home": str(home), "pack": pack, "folder": folder, "layout": "uint8", "batch": BATCH, "workers": WORKERS}
 
 
-def memory(home: Path, environments: Environments) -> Iterator[Result]:
+def memory(home: Path, environments: Environments) -> list[Row]:
     """Peak memory of A, of everybody; only ours has a bar."""
-    for entry in [Entry(OURS, "penstock_images", role="penstock"), *image_peers("float32")]:
-        try:
-            peak = _peak_mb(entry, home, environments)
-        except Absent as reason:
-            print(f"     {entry.name}: {reason}", file=sys.stderr)
-            continue
-        bar = f"< {MOST_MEMORY_MB:.0f} MB" if entry.name == OURS else "(a peer)"
-        reached = entry.name != OURS or peak < MOST_MEMORY_MB
-        yield Result(f"peak memory of A, {entry.name}", f"{peak:,.0f} MB", bar, reached)
+    entries = [Entry(OURS, "penstock_images", role="penstock"), *image_peers("float32")]
+    values = [_peak(entry, home, environments) for entry in entries]
+    ours = values[0].amount
+    bar = Result("peak memory of A", f"{shown(ours)} MB", f"< {MOST_MEMORY_MB:.0f} MB", 0 < ours < MOST_MEMORY_MB)
+    return [Row("peak memory of A", "MB", tuple(values), (bar,), smaller_is_better=True)]
+
+
+def _peak(entry: Entry, home: Path, environments: Environments) -> Value:
+    try:
+        return Value(entry.name, _peak_mb(entry, home, environments), entry.role)
+    except Absent as reason:
+        return Value(entry.name, 0.0, entry.role, absent=str(reason))
 
 
 def _peak_mb(entry: Entry, home: Path, environments: Environments) -> float:
@@ -55,7 +59,7 @@ def _peak_mb(entry: Entry, home: Path, environments: Environments) -> float:
         server.close()
 
 
-def first(home: Path, environments: Environments) -> list[Result]:
+def first(home: Path, environments: Environments) -> list[Row]:
     """From opening the pack to the first batch, in fresh processes.
 
     The imports of Penstock's own modules are in it; those of numpy and pyarrow are not, as peers import theirs before.
@@ -67,33 +71,31 @@ def first(home: Path, environments: Environments) -> list[Result]:
         seconds.append(server.go().first_seconds)
         server.close()
     took = statistics.median(seconds[1:])
-    bar = f"< {MOST_FIRST_SECONDS} s"
-    return [Result("time to the first batch of A, threads", f"{took:.3f} s", bar, took < MOST_FIRST_SECONDS)]
+    return [within("time to the first batch of A, threads", took, "s", MOST_FIRST_SECONDS)]
 
 
-def gil_held(home: Path, environments: Environments) -> list[Result]:
+def gil_held(home: Path, environments: Environments) -> list[Row]:
     held = _answer("gil_held", _settings(home))["microseconds"]
-    bar = f"≤ {MOST_GIL_MICROSECONDS:.0f} µs"
-    return [Result("GIL-held time per image of A", f"{held:.1f} µs", bar, held <= MOST_GIL_MICROSECONDS)]
+    return [within("GIL-held time per image of A", held, "µs", MOST_GIL_MICROSECONDS)]
 
 
-def billion(home: Path, environments: Environments) -> list[Result]:
-    answer = _answer("billion", {})
-    seconds, grown = answer["seconds"], answer["megabytes"]
-    reached = seconds < MOST_OPEN_SECONDS and grown < MOST_OPEN_MB
-    bar = f"< {MOST_OPEN_SECONDS} s, < {MOST_OPEN_MB:.0f} MB"
-    return [Result("10⁹ samples opened, shuffled, first batch", f"{seconds:.3f} s, {grown:.1f} MB", bar, reached)]
-
-
-def tune(home: Path, environments: Environments) -> list[Result]:
-    answer = _answer("tuning", _settings(home))
-    ratio, (workers, prefetch) = answer["tuned"] / answer["fixed"], answer["best"]
-    figure = (
-        f"{ratio:.2f} × ({answer['tuned']:,.0f}/s, {answer['fixed']:,.0f}/s with {workers} workers, {prefetch} ahead)"
-    )
+def billion(home: Path, environments: Environments) -> list[Row]:
+    answer, what = _answer("billion", {}), "10⁹ samples opened, shuffled, first batch"
     return [
-        Result("autotune after 5 s beside the best fixed setting", figure, f"≥ {LEAST_TUNED} ×", ratio >= LEAST_TUNED)
+        within(what, answer["seconds"], "s", MOST_OPEN_SECONDS),
+        within(f"{what}: memory more", answer["megabytes"], "MB", MOST_OPEN_MB),
     ]
+
+
+def tune(home: Path, environments: Environments) -> list[Row]:
+    answer = _answer("tuning", _settings(home))
+    workers, prefetch = answer["best"]
+    tuned, fixed = f"{OURS}, autotune after 5 s", f"{OURS}, best fixed setting"
+    values = [
+        Value(tuned, answer["tuned"], "penstock"),
+        Value(fixed, answer["fixed"], "limit", note=f"{workers} workers, {prefetch} batches ahead"),
+    ]
+    return [compare("autotune", "images/s", values, [Bar(tuned, fixed, LEAST_TUNED)])]
 
 
 def _answer(module: str, settings: dict[str, Any]) -> dict[str, Any]:

@@ -14,22 +14,13 @@ from benchmarks.feeding import data, loops
 from benchmarks.feeding.contest import Expected
 from benchmarks.feeding.contestants import Contestant, Entry
 from benchmarks.feeding.python_work import calibrated
+from benchmarks.tables import BEST_PEER, OURS, Bar
 from penstock.codecs.images import decode_image
 
 WORKERS, BATCH = 2, 64
 LEVELS_APART = 6.0  # how far the mean of random crops may be from the mean of the images
 RED_MEAN, RED_STD = 123.675, 58.395
 CLIP_FRAMES, CLIP_BATCH, FEW_CLIPS, MANY_CLIPS = 11, 8, 48, 2048
-OURS = "Penstock"
-
-
-@dataclass(frozen=True)
-class Bar:
-    """Our rate beside another's, and the ratio that is asked for."""
-
-    ours: str
-    theirs: str  # a contestant, or "best peer"
-    least: float
 
 
 @dataclass(frozen=True)
@@ -80,7 +71,7 @@ def images(home: Path, layout: str) -> Workload:
         "images/s",
         expected_images(pack, layout),
         [ours, bare, *image_peers(layout)],
-        [Bar(OURS, "best peer", bars[0]), Bar(OURS, "bare C loop", bars[1])],
+        [Bar(OURS, BEST_PEER, bars[0]), Bar(OURS, "bare C loop", bars[1])],
         _settings(home, folder=str(data.jpegs(home)), pack=str(pack), layout=layout, batch=BATCH),
         {"bare C loop": lambda: loops.crops_loop(home, ps.open(pack), "u" if layout == "uint8" else "f")},
     )
@@ -139,7 +130,7 @@ def thumbnails(home: Path) -> Workload:
         "images/s",
         expected,
         entries,
-        [Bar(OURS, "best peer", 4.0)],
+        [Bar(OURS, BEST_PEER, 4.0)],
         _settings(home, array=str(array), pack=str(pack), batch=batch),
         {"bare C loop": lambda: loops.thumbnails_loop(home, ps.open(pack), side, batch)},
     )
@@ -168,7 +159,7 @@ def clips(home: Path) -> Workload:
         "clips/s",
         Expected(MANY_CLIPS, shape, "uint8", _mean_of(ps.open(jpeg)), 3 * LEVELS_APART),
         entries,
-        [Bar("Penstock, JPEG", "best peer", 45.0), Bar("Penstock, JPEG", "bare Arrow loop, JPEG", 0.95)],
+        [Bar("Penstock, JPEG", BEST_PEER, 45.0), Bar("Penstock, JPEG", "bare Arrow loop, JPEG", 0.95)],
         _settings(
             home,
             videos=str(folder),
@@ -194,7 +185,7 @@ def python_function(home: Path) -> Workload:
         "samples/s",
         Expected(count, pixels.shape[1:], "uint8", float(pixels.mean()), 12.0, _label_sum(count)),
         entries,
-        [Bar(OURS, "best peer", 0.95)],
+        [Bar(OURS, BEST_PEER, 0.95)],
         _settings(home, array=str(array), pack=str(pack), count=count, batch=batch, rounds=calibrated()),
     )
 

@@ -1,4 +1,4 @@
-"""Every frame of some videos in order, at 224×224: a thread for each of two videos, or one with the decoder's threads."""
+"""Every frame of some videos in order, at 224×224: two videos side by side, or one with the threads of its decoder."""
 
 from __future__ import annotations
 
