@@ -27,7 +27,7 @@ from penstock.prediction import evaluating
 def evaluate(run: str, data: str | None, output: str | None, as_json: bool, **options: Any) -> int:
     """Score a Run or a checkpoint; DATA is what the Run was trained on, unless you name other data.
 
-    With --truth, RUN is a file or folder of boxes made by anything.
+    With --truth, RUN is a file or folder of boxes or ethograms made by anything.
     """
     if options["truth"] is None:
         require_learning("Evaluation")
@@ -37,13 +37,13 @@ def evaluate(run: str, data: str | None, output: str | None, as_json: bool, **op
     facts = {"samples": found.samples, "scores": found.scores, "details": found.details}
     if options["truth"] is not None:
         facts |= found.scores
-        _say_unlisted(found.details["not_in_truth"])
+        _say_unlisted(found.details["not_in_truth"], "video" if "behaviours" in found.details else "image")
     tell_program(facts) if as_json else click.echo(str(found))
     return 0
 
 
-def _say_unlisted(names: list[str]) -> None:
-    """That the truth does not know some images is often a mistake, and sometimes meant."""
+def _say_unlisted(names: list[str], kind: str) -> None:
+    """That the truth does not know some images or videos is often a mistake, and sometimes meant."""
     if names:
-        images = "1 image" if len(names) == 1 else f"{len(names):,} images"
-        click.echo(f"{images} with predictions not in the truth, such as {names[0]}.", err=True)
+        count = f"1 {kind}" if len(names) == 1 else f"{len(names):,} {kind}s"
+        click.echo(f"{count} with predictions not in the truth, such as {names[0]}.", err=True)

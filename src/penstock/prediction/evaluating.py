@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from penstock.errors import RecipeError, require_learning
 from penstock.prediction.box_evaluating import BoxOptions, compared, details_of, image_table
+from penstock.prediction.ethogram_evaluating import compare_ethograms
+from penstock.prediction.ethogram_reading import is_ethograms
 from penstock.results.box_scores import MATCH_IOU
 from penstock.runs.layout import plain
 from penstock.storage.whole_files import write_whole
@@ -71,11 +73,15 @@ def evaluate(
 
     With `truth`, boxes made by anything stand in place of the run: `evaluate("boxes.csv", truth="xml/*.xml")`; both may
     be a table or any files that `Boxes` reads. `min_score`, `iou`, `count_empty` and `images` belong to that; see
-    `BoxOptions`.
+    `BoxOptions`. So may ethograms, as files of frames, with labels that `Videos` reads:
+    `evaluate("predictions/", truth="labels/*.csv")`.
     """
+    box_options = BoxOptions(min_score, iou, count_empty, images)
+    if truth is not None and is_ethograms(run):
+        return _evaluate_ethograms(run, truth, box_options)
     if truth is not None:
-        return _evaluate_boxes(run, truth, BoxOptions(min_score, iou, count_empty, images))
-    if BoxOptions(min_score, iou, count_empty, images) != BoxOptions():
+        return _evaluate_boxes(run, truth, box_options)
+    if box_options != BoxOptions():
         raise RecipeError("min_score, iou, count_empty and images compare boxes with their truth: pass truth too.")
     require_learning("Evaluation")
     import pandas as pd
@@ -100,3 +106,12 @@ def _evaluate_boxes(predictions: Any, truth: Any, options: BoxOptions) -> Evalua
     scores, both = compared(predictions, truth, options)
     table = image_table(scores, both)
     return Evaluation(scores.scores(), details_of(scores, both), table, len(table))
+
+
+def _evaluate_ethograms(predictions: str | os.PathLike[str], truth: Any, options: BoxOptions) -> Evaluation:
+    if options != BoxOptions():
+        raise RecipeError(f"min_score, iou, count_empty and images are for boxes, and {predictions} holds behaviours.")
+    both = compare_ethograms(predictions, truth)
+    scores, table = both.scores(), both.table()
+    details = {**scores.details(), "not_in_truth": list(both.not_in_truth)}
+    return Evaluation(scores.scores(), details, table, int(table["frames"].sum()))

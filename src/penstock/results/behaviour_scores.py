@@ -111,7 +111,7 @@ class BehaviourScores:
         counts = {"frames": int(self.positives[at]), "predicted_frames": int(self.hits[at] + self.false_alarms[at])}
         found = {} if self.bouts is None else {name: int(getattr(self.bouts, name)[at]) for name in BoutCounts._fields}
         bouts = {f"{name}_bouts": count for name, count in found.items()}
-        return {**scores, "threshold": float(self.thresholds[at]), **counts, **bouts}
+        return {**scores, "threshold": _known(self.thresholds[at]), **counts, **bouts}
 
 
 def score_behaviours(

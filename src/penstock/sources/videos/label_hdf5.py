@@ -48,13 +48,26 @@ def _group(path: Path, file: Any) -> Any:
 
 
 def _columns(path: Path, group: Any) -> dict[str, NDArray[Any]]:
+    """The labels, in front of them what says when each frame is shown, and behind them the probabilities."""
     names = [_text(name) for name in np.ravel(group["class_names"][()])]
-    if "predictions" in group:
+    likely = None if "P" not in group else _matrix(path, group["P"][()], names)
+    labels = _labels(path, group, names, likely)
+    frames = len(next(iter(labels.values()), ()))
+    times = np.asarray(group["times_s"][()]) if "times_s" in group else None
+    columns: dict[str, NDArray[Any]] = {}
+    if times is not None and times.shape == (frames,) and times.dtype.kind == "f":
+        columns = {"frame": np.arange(frames, dtype=np.float64), "time_s": times}
+    if likely is not None and len(likely) == frames:
+        labels |= {f"{name}_probability": likely[:, at] for at, name in enumerate(names)}
+    return columns | labels
+
+
+def _labels(path: Path, group: Any, names: list[str], likely: NDArray[np.float64] | None) -> dict[str, NDArray[Any]]:
+    if likely is None or "predictions" in group:
         values = _matrix(path, group["predictions"][()], names)
         return {name: values[:, at] for at, name in enumerate(names)}
-    values = _matrix(path, group["P"][()], names)
     limits = _matrix(path, np.reshape(group["thresholds"][()], (1, -1)), names)
-    present = (values >= limits).astype(np.float64)
+    present = (likely >= limits).astype(np.float64)
     return {name: present[:, at] for at, name in enumerate(names) if name != BACKGROUND}
 
 

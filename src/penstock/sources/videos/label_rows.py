@@ -82,8 +82,13 @@ def _behaviour_columns(table: Table) -> tuple[list[str], list[Problem]]:
         problems += _index_problems(table, names.pop(0))
         if names and plain(names[0]) in _TIME_NAMES:
             names.pop(0)
-    likely = {name for name in names if name.removesuffix(_PROBABILITY) in names and name.endswith(_PROBABILITY)}
+    likely = {name for name in names if name.endswith(_PROBABILITY) and _is_of(name.removesuffix(_PROBABILITY), names)}
     return [name for name in names if name not in likely], problems
+
+
+def _is_of(behaviour: str, names: list[str]) -> bool:
+    """Whether a probability belongs to a behaviour of the table; background is one, also where it is derived."""
+    return behaviour in names or behaviour == BACKGROUND
 
 
 def _video_problems(table: Table, name: str) -> list[Problem]:

@@ -1,0 +1,148 @@
+"""Predicted ethograms from files, to be compared with labels: tables with a row for each frame, or HDF5."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NamedTuple, TypeGuard
+
+import numpy as np
+from numpy.typing import NDArray
+
+from penstock.errors import DataError, Problem
+from penstock.sources.paths import expand, files_below
+from penstock.sources.tables import COLUMN_NAMES, TABLE_ENDINGS, Table, plain, read_table
+from penstock.sources.text_tables import SEPARATORS
+from penstock.sources.videos.frame_hdf5 import HDF5_ENDINGS
+from penstock.sources.videos.label_hdf5 import read_label_hdf5
+from penstock.sources.videos.label_rows import read_label_rows
+
+# Of the files that a prediction leaves for one video, the first that is there says most.
+ENDINGS = ("_ethogram", "_outputs", "_predictions")
+_BOX_ROLES = ("image", "x1", "geometry", "x")
+_FIRST_COLUMNS = ("", "index", "unnamed0", "frame", "video")
+
+
+class Predicted(NamedTuple):
+    """What one file says of one video; probabilities are None where it holds 0 and 1 alone."""
+
+    name: str
+    file: str
+    behaviours: tuple[str, ...]
+    present: NDArray[np.bool_]
+    probabilities: NDArray[np.float32] | None
+    times_s: NDArray[np.float64]
+
+
+def is_ethograms(given: Any) -> TypeGuard[str | os.PathLike[str]]:
+    """Whether a path, pattern or folder holds behaviours of frames, and not boxes."""
+    if not isinstance(given, str | os.PathLike):
+        return False
+    paths = expand(given)
+    files = [file for path in paths for file in _files_meant(path)]
+    return bool(files) and all(_holds_frames(file) for file in files)
+
+
+def _files_meant(path: Path) -> list[Path]:
+    """A file as it is; of a folder, the files that predictions of videos leave there."""
+    if not path.is_dir():
+        return [path]
+    return [file for file in files_below(path, {*TABLE_ENDINGS, *HDF5_ENDINGS}) if file.stem.endswith(ENDINGS)]
+
+
+def _holds_frames(path: Path) -> bool:
+    """By its columns: those of boxes are none of behaviours."""
+    ending = path.suffix.lower()
+    if ending in HDF5_ENDINGS:
+        return True
+    if ending not in TABLE_ENDINGS:
+        return False
+    names = [plain(name) for name in _header(path)]
+    boxes = {name for role in _BOX_ROLES for name in COLUMN_NAMES[role]}
+    return len(names) > 1 and names[0] in _FIRST_COLUMNS and not boxes & set(names)
+
+
+def _header(path: Path) -> list[str]:
+    if path.suffix.lower() in (".parquet", ".pq"):
+        return _parquet_header(path)
+    with path.open(encoding="utf-8-sig", errors="replace") as file:
+        line = file.readline().rstrip("\n")
+    return line.split(max(SEPARATORS, key=line.count))
+
+
+def _parquet_header(path: Path) -> list[str]:
+    """No names where it cannot be read; whoever reads it as boxes says why."""
+    import pyarrow.parquet
+
+    try:
+        names: list[str] = pyarrow.parquet.read_schema(path).names
+    except (OSError, ValueError):
+        return []
+    return names
+
+
+def read_predictions(given: str | os.PathLike[str]) -> list[Predicted]:
+    """Every video that is meant, each from one file; all problems at once."""
+    found: list[Predicted] = []
+    problems: list[Problem] = []
+    for name, file in _chosen(expand(given)).items():
+        try:
+            found.append(_read(name, file))
+        except DataError as error:
+            problems += error.problems
+    problems += [problem for one in found[1:] for problem in _other_behaviours(one, found[0])]
+    if problems:
+        raise DataError(problems)
+    if not found:
+        raise DataError([Problem(os.fspath(given), None, "there is no ethogram in it", "Run penstock predict first")])
+    return found
+
+
+def _chosen(paths: Sequence[Path]) -> dict[str, Path]:
+    """One file for each video: in a folder the one that says most, else as it is named."""
+    chosen: dict[str, tuple[int, Path]] = {}
+    for path in paths:
+        for file in _files_meant(path):
+            rank = next((rank for rank, ending in enumerate(ENDINGS) if file.stem.endswith(ending)), len(ENDINGS))
+            stem = file.stem.removesuffix((*ENDINGS, "")[rank])
+            name = (file.parent.relative_to(path) / stem).as_posix() if path.is_dir() else stem
+            chosen[name] = min(chosen.get(name, (rank, file)), (rank, file))
+    return {name: file for name, (_, file) in chosen.items()}
+
+
+def _read(name: str, file: Path) -> Predicted:
+    table = read_label_hdf5(file) if file.suffix.lower() in HDF5_ENDINGS else read_table(file)
+    rows = read_label_rows(table)
+    wrong = [problem for problem in rows.problems if not problem.warning]
+    if wrong:
+        raise DataError(wrong)
+    return Predicted(
+        name, table.name, rows.behaviours, rows.values == 1, _probabilities(table, rows.behaviours), _times(table)
+    )
+
+
+def _probabilities(table: Table, behaviours: Sequence[str]) -> NDArray[np.float32] | None:
+    names = [f"{name}_probability" for name in behaviours]
+    if not set(names) <= set(table.columns):
+        return None
+    values = np.stack([table.numbers(name).values for name in names], axis=1).astype(np.float32)
+    bad = np.flatnonzero(~((values >= 0) & (values <= 1)).all(axis=1))
+    if len(bad):
+        line = int(table.lines[bad[0]])
+        raise DataError([Problem(table.name, line, "a probability is not from 0 to 1", "Save the ethogram again")])
+    return values
+
+
+def _times(table: Table) -> NDArray[np.float64]:
+    """Seconds by frame, NaN where the file has none."""
+    if "time_s" not in table.columns:
+        return np.full(len(table), np.nan)
+    return table.numbers("time_s").values
+
+
+def _other_behaviours(one: Predicted, first: Predicted) -> list[Problem]:
+    if one.behaviours == first.behaviours:
+        return []
+    what = f"has the behaviours {', '.join(one.behaviours)}, and {first.file} has {', '.join(first.behaviours)}"
+    return [Problem(one.file, None, what, "Compare predictions of one model at a time")]
