@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from penstock.errors import RecipeError
-from penstock.tasks.kinds import HOMES, task_from
+from penstock.tasks.kinds import HOMES, STAGES, task_from
 from penstock.tasks.weight_files import SAFETENSORS, Weights, read_safetensors, read_torch, refused
 
 if TYPE_CHECKING:
@@ -122,7 +122,7 @@ def _task(path: str | Path, meta: Mapping[str, Any], kind: str | None) -> Task:
     found = described.get("kind")
     if kind is not None and found != kind:
         raise refused(path, f"it is of the task {found!r}, and {kind!r} is needed", "Choose a checkpoint of that task")
-    if found not in HOMES:
+    if found not in HOMES | STAGES:
         raise refused(path, f"it is of the task {found!r}, which this Penstock does not know", "Update Penstock")
     try:
         return task_from(found, described["settings"])

@@ -15,14 +15,22 @@ if TYPE_CHECKING:
 HOMES = {
     "classification": ("penstock.tasks.classification", "Classification"),
     "detection": ("penstock.tasks.detection.detection", "Detection"),
+    "behaviour": ("penstock.tasks.behaviour.behaviour", "Behaviour"),
+}
+# Stages of a training that has several, as their Runs and checkpoints name them; no recipe asks for one.
+STAGES = {
+    "behaviour_flow": ("penstock.tasks.behaviour.flow_stage", "FlowStage"),
+    "behaviour_frames": ("penstock.tasks.behaviour.frames_stage", "FramesStage"),
+    "behaviour_sequence": ("penstock.tasks.behaviour.sequence_stage", "SequenceStage"),
 }
 
 
 def task_class(kind: str) -> Any:
     """The class of a kind of task."""
-    if kind not in HOMES:
+    homes = HOMES | STAGES
+    if kind not in homes:
         raise RecipeError(f"task {kind!r} is not one of {', '.join(HOMES)}.{nearest(str(kind), list(HOMES))}")
-    module, name = HOMES[kind]
+    module, name = homes[kind]
     return getattr(importlib.import_module(module), name)
 
 

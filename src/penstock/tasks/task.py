@@ -8,7 +8,10 @@ A task is a frozen dataclass of settings. It holds no network, no tensor and no 
 written as JSON; `network()` makes the module that is trained. A network takes what `inputs` makes of a batch.
 
 A task may say more, looked for by name: `batch_shapes` (how samples of different sizes stand in a batch), `group_rows`
-(how many rows its network answers at a time, by the kind of device), `remarks()` (what it decided from the data).
+(how many rows its network answers at a time, by the kind of device), `remarks()` (what it decided from the data),
+`is_packable` (False: packing its data would be of no use).
+
+A task that is trained in stages has `stage_names` and `stage(name, begins_with)`, which gives a task for each.
 """
 
 from __future__ import annotations

@@ -96,7 +96,7 @@ class Session:
         try:
             trainer = self._fitted()
         except BaseException as error:
-            self._end(_outcome(error), started)
+            self._end(outcome_of(error), started)
             raise
         self._finish(trainer)
         self._end(FINISHED if not self.settings.train.fast_dev_run else "tried", started)
@@ -260,7 +260,8 @@ def _close(trainer: Any) -> None:
                 one.close()
 
 
-def _outcome(error: BaseException) -> str:
+def outcome_of(error: BaseException) -> str:
+    """How a training ended that did not finish, in a few words."""
     if isinstance(error, KeyboardInterrupt):
         return "interrupted"
     text = str(error).strip().splitlines()

@@ -70,7 +70,7 @@ def choices_line(chosen: Mapping[str, Any]) -> str:
 def pack_line(task: Task, source: Source, seed: int) -> str | None:
     """How much faster a pack would feed, measured on some samples; None where that is not worth a word."""
     inner = source.source if isinstance(source, Subset) else source
-    if isinstance(inner, Pack) or len(source) < COMPARED_SAMPLES:
+    if isinstance(inner, Pack) or len(source) < COMPARED_SAMPLES or not getattr(task, "is_packable", True):
         return None
     few = Subset(source, np.linspace(0, len(source) - 1, COMPARED_SAMPLES).astype(np.int64))
     try:

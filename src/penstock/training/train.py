@@ -95,4 +95,8 @@ def _trained(
     if start.is_finished:
         print(f"penstock: {folder} is finished: nothing is left to train.")
         return Run(folder)
+    if hasattr(task, "stage_names"):
+        from penstock.training.staged import StagedTraining
+
+        return StagedTraining(task, parts, settings, extras, start).run()
     return Session(task, parts, settings, extras, start).run()

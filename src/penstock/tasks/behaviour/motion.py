@@ -4,7 +4,7 @@ frame ─describe─► maps at 1/4, 1/8, 1/16 ─┐
 frame ─describe─► maps at 1/4, 1/8, 1/16 ─┴─between─► motion at 1/16 ─► 1/8 ─► 1/4
 
 `describe` looks at single frames, so in a video every frame is described once and every pair is compared once. At each
-scale the second map is moved by what the scale above found, compared with the first one at 5×5 places, and the motion is
+scale the second map is moved by what the scale above found and compared with the first at 5×5 places, and the motion is
 corrected. Motion is in pixels of its own map: where the first frame's pixel is in the second, minus where it was.
 """
 

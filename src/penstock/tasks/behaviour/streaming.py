@@ -89,11 +89,10 @@ class FeatureStream:
             self._waiting, self._waiting_count = [frames[whole:].clone()], len(frames) - whole
         return found
 
-    @torch.inference_mode()
     def _seen(self, frames: torch.Tensor) -> Streamed:
         """One block of the padded video; answers for the frames whose clips are now complete."""
         network, block = self.network, len(frames)
-        with self._autocast:
+        with torch.inference_mode(), self._autocast:
             pixels = network.pixels(frames)
             maps = network.motion.describe(pixels)
             kept = [ring.with_new(each) for ring, each in zip(self._maps, maps, strict=True)]

@@ -1,0 +1,130 @@
+"""What a behaviour task asks of its data: frames in order, a vector of labels for each, sizes that networks take."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from penstock.errors import DataError, Problem
+from penstock.flow.making.clips import group_numbers
+from penstock.samples import Source, Subset, column_of, describe
+from penstock.tasks import data_checks
+from penstock.tasks.behaviour.settings import AUTO, legal_words
+from penstock.tasks.behaviour.sizes import is_legal, nearest_legal
+
+LABELS = "labels"
+SHOWN_FRAMES = 5
+
+
+def video_ranges(source: Source) -> list[range]:
+    """The frames of each video of a source, in order: runs of one group."""
+    groups = group_numbers(source)
+    changes = np.flatnonzero(groups[1:] != groups[:-1]) + 1
+    edges = [0, *changes.tolist(), len(groups)]
+    return [range(start, stop) for start, stop in itertools.pairwise(edges) if stop > start]
+
+
+def frame_labels(source: Source, label: str) -> NDArray[np.int8]:
+    """The labels of every frame, frames × behaviours of 1, 0 and −1."""
+    values = _gathered(source, label, np.arange(len(source)))
+    if values is None:
+        values = data_checks.labels_of(source, label)
+    return np.asarray(values).astype(np.int8).reshape(len(source), -1)
+
+
+def _gathered(source: Any, name: str, indices: NDArray[np.int64]) -> NDArray[Any] | None:
+    """From the stored vectors at once, where a source has them so."""
+    if isinstance(source, Subset):
+        return _gathered(source.source, name, source.indices[indices])
+    gather = getattr(source, "gather", None)
+    return None if gather is None else gather(name, indices)
+
+
+def label_counts(labels: NDArray[np.int8]) -> tuple[tuple[int, int], ...]:
+    """For each behaviour, the labelled frames in which it is and in which it is not."""
+    present, absent = (labels == 1).sum(axis=0), (labels == 0).sum(axis=0)
+    return tuple((int(yes), int(no)) for yes, no in zip(present, absent, strict=True))
+
+
+def frame_times(source: Source, frames: range) -> NDArray[np.float64]:
+    """When each frame is shown, in seconds; counted at 30 frames a second where the data have no clock."""
+    counted = np.arange(len(frames)) / 30
+    try:
+        times = np.asarray(column_of(source, "time"), np.float64)[frames.start : frames.stop]
+    except (KeyError, TypeError, ValueError):
+        return counted
+    return counted if np.isnan(times).any() else times
+
+
+def video_name(source: Source, frame: int) -> str:
+    """The video that a frame is of."""
+    annotations = getattr(source, "annotations", None)
+    name = annotations(frame).get("group") if annotations is not None else None
+    return str(name) if name else describe(source, frame)
+
+
+def frame_sizes(source: Source) -> list[tuple[int, int]]:
+    """The different widths and heights of frames, the most frequent first; empty where only decoding would tell."""
+    try:
+        sizes = np.stack([column_of(source, "width"), column_of(source, "height")], axis=1)
+    except (KeyError, ValueError):
+        return []
+    found, counts = np.unique(sizes, axis=0, return_counts=True)
+    return [(int(width), int(height)) for width, height in found[np.argsort(-counts, kind="stable")]]
+
+
+def fitted_image_size(source: Source, wanted: Any) -> tuple[int, int]:
+    """The size at which networks see frames: as the user says, else that of the data, if networks take it."""
+    if wanted != AUTO:
+        return int(wanted[0]), int(wanted[1])
+    sizes = frame_sizes(source) or [_first_size(source)]
+    width, height = sizes[0]
+    if len(sizes) > 1:
+        some = ", ".join(f"{one}x{other}" for one, other in sizes[:SHOWN_FRAMES])
+        near = f"[{nearest_legal(width)}, {nearest_legal(height)}]"
+        raise _refused(source, f"its frames have different sizes ({some})", f"Choose one: image_size={near}")
+    if not is_legal(width, height):
+        remedy = f"Pack with --size {nearest_legal(width)}x{nearest_legal(height)}, or set image_size to that"
+        raise _refused(source, f"its frames are {width}x{height}: that {legal_words(width, height)}", remedy)
+    return width, height
+
+
+def _first_size(source: Source) -> tuple[int, int]:
+    image = source.schema.image
+    assert image is not None  # asked for before
+    height, width = np.asarray(source.decode(source.read(0))[image.name]).shape[:2]
+    return int(width), int(height)
+
+
+def need_one_behaviour_a_frame(source: Source, labels: NDArray[np.int8], behaviours: tuple[str, ...]) -> None:
+    """Refuse frames with two behaviours where only one may be; they are named."""
+    wrong = np.flatnonzero((labels == 1).sum(axis=1) > 1)
+    if not len(wrong):
+        return
+    problems = [
+        Problem(
+            describe(source, int(frame)),
+            None,
+            f"it has {' and '.join(behaviours[at] for at in np.flatnonzero(labels[frame] == 1))} at once, and "
+            "exclusive=True allows one behaviour a frame",
+            "Correct the labels, or train with exclusive=False",
+        )
+        for frame in wrong[:SHOWN_FRAMES].tolist()
+    ]
+    if len(wrong) > SHOWN_FRAMES:
+        more = f"{len(wrong) - SHOWN_FRAMES:,} more frames have several behaviours"
+        problems.append(Problem(data_checks.name_of(source), None, more, "Likewise"))
+    raise DataError(problems)
+
+
+def need_labelled_frames(source: Source, labels: NDArray[np.int8]) -> None:
+    """Refuse data in which no frame has a label."""
+    if not (labels >= 0).any():
+        raise _refused(source, "no frame has a label", "Label some, or choose other data")
+
+
+def _refused(source: Source, what: str, remedy: str) -> DataError:
+    return DataError([Problem(data_checks.name_of(source), None, what, remedy)])

@@ -1,0 +1,163 @@
+"""A training in three stages, one Run: motion without labels, frames with labels, then the sequence of frames.
+
+runs/mice/                    a Run: the whole recipe, scores of the whole chain, the checkpoint that predicts
+  stages/flow/                a Run
+  stages/frames/              a Run, which begins with the motion network of the one before
+  stages/sequence/            a Run on features of whole videos, which begins with the heads of the one before
+  stages/features/            these features, while they are needed
+
+Each stage is an ordinary training, so each goes on where it stopped; a finished one is not trained again.
+"""
+
+from __future__ import annotations
+
+import shutil
+import time
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from penstock.runs.run import Run
+from penstock.runs.writing import RunWriter
+from penstock.samples import Source
+from penstock.tasks.behaviour.behaviour import Behaviour
+from penstock.tasks.behaviour.feature_windows import FeatureWindows, VideoFeatures
+from penstock.training.data_splits import TrainingData
+from penstock.training.environment import environment, now
+from penstock.training.options import AUTO, TrainOptions
+from penstock.training.resuming import FINISHED, Beginning, beginning, beginning_of_others
+from penstock.training.session import Extras, Session, is_first_rank, outcome_of
+from penstock.training.settings import Settings
+from penstock.training.staged_features import extracted_features, network_of_frames
+from penstock.training.staged_results import write_results
+
+STAGES, FEATURES = "stages", "features"
+FINE_RATE = 3e-4  # for streams that begin with weights: higher rates destroy what they know
+WINDOW_STEPS = 4  # windows that each frame is in, in training
+
+
+class StagedTraining:
+    """The training of a Behaviour in a folder. Only rank 0 writes and speaks."""
+
+    def __init__(self, task: Any, data: TrainingData, settings: Settings, extras: Extras, start: Beginning) -> None:
+        self.task: Behaviour = task
+        self.data, self.settings, self.extras, self.start = data, settings, extras, start
+        self.folder = Path(settings.run.folder)
+        self._writer = RunWriter(self.folder) if is_first_rank() else None
+
+    def run(self) -> Run:
+        """Train stage after stage, and write the Run."""
+        started = time.monotonic()
+        self._begin()
+        try:
+            self._train()
+        except BaseException as error:
+            self._end(outcome_of(error), started)
+            raise
+        self._end("tried" if self.settings.train.fast_dev_run else FINISHED, started)
+        return Run(self.folder)
+
+    def _begin(self) -> None:
+        if self._writer is None:
+            return
+        self._writer.write_settings(self.settings.sections(self.task), {"goal": self.task.goal._asdict()})
+        self._writer.write_environment({**environment(), "started": now(), "outcome": "running"})
+        for remark in self.task.remarks():
+            self._say(remark)
+
+    def _end(self, outcome: str, started: float) -> None:
+        if self._writer is not None:
+            seconds = round(time.monotonic() - started, 1)
+            self._writer.write_environment({"ended": now(), "outcome": outcome, "seconds": seconds})
+
+    def _say(self, text: str) -> None:
+        if self._writer is not None:
+            print(f"penstock: {text}", flush=True)
+            self._writer.say(text)
+
+    # Stages
+
+    def _train(self) -> None:
+        flow = self._stage("flow", self.data, None)
+        if self.settings.train.fast_dev_run:  # a trial keeps no weights that a next stage could begin with
+            self._stage("frames", self.data, None)
+            return
+        frames = self._stage("frames", self.data, flow)
+        checkpoint = frames.checkpoint("best")
+        train, val = self._features(checkpoint)
+        sequence = self._stage("sequence", self._windows(train, val), frames)
+        if self._writer is not None:
+            write_results(
+                self._writer, self.task, self.settings, self.data, (train, val), (checkpoint, sequence.checkpoint())
+            )
+            shutil.rmtree(self._features_folder, ignore_errors=True)
+
+    def _stage(self, name: str, data: TrainingData, before: Run | None) -> Run:
+        """Train one stage, or go on with it, or take it as it is when it is finished."""
+        folder = self.folder / STAGES / name
+        stage: Any = self.task.stage(name, None if before is None else str(before.checkpoint("best")))
+        run = replace(self.settings.run, folder=str(folder))
+        settings = replace(self.settings, run=run, train=self._options(name, data))
+        if settings.train.fast_dev_run:
+            start = Beginning()
+        elif is_first_rank():
+            start = beginning(folder, settings.sections(stage), settings.run.resume)
+        else:
+            start = beginning_of_others(folder)
+        if start.is_finished:
+            return Run(folder)
+        self._say(f"stage {name}:")
+        return Session(stage, data, settings, self.extras, start).run()
+
+    def _options(self, name: str, data: TrainingData) -> TrainOptions:
+        """What the user chose is meant for the frames stage; the others are quick and differ little from data to data."""
+        train, task = self.settings.train, self.task
+        if name == "frames":
+            rate = FINE_RATE if train.learning_rate == AUTO and task.weights is not None else train.learning_rate
+            patience = task.patience if train.early_stopping is None else train.early_stopping
+            return replace(train, learning_rate=rate, early_stopping=patience, monitor=self._monitor(data))
+        own = {"learning_rate": AUTO, "freeze": None, "optimizer": "adamw", "schedule": "cosine", "preload": None}
+        if name == "flow":
+            return replace(train, epochs=task.flow_epochs, early_stopping=None, monitor=AUTO, **own)
+        patience = None if task.patience is None else 2 * task.patience
+        monitor = self._monitor(data)
+        return replace(
+            train, epochs=task.sequence_epochs, batch_size=AUTO, early_stopping=patience, monitor=monitor, **own
+        )
+
+    def _monitor(self, data: TrainingData) -> str:
+        """F1, unless the validation split has no behaviour that it could be told of: then the loss."""
+        chosen = self.settings.train.monitor
+        if chosen != AUTO or data.val is None or self.data.val is None:
+            return chosen
+        labels = self.task.labels_of(self.data.val)
+        others = [number for number in range(labels.shape[1]) if number != self.task.background]
+        return AUTO if (labels[:, others] == 1).any() else "val_loss"
+
+    # Features of whole videos
+
+    @property
+    def _features_folder(self) -> Path:
+        return self.folder / STAGES / FEATURES
+
+    def _features(self, checkpoint: Path) -> tuple[list[VideoFeatures], list[VideoFeatures]]:
+        network = network_of_frames(checkpoint, self.settings.train)
+
+        def of(source: Source | None, name: str) -> list[VideoFeatures]:
+            if source is None:
+                return []
+            self._say(f"features of {len(source):,} frames ({name}).")
+            return extracted_features(self.task, network, source, self._features_folder / name, self.settings.feed)
+
+        return of(self.data.train, "train"), of(self.data.val, "val")
+
+    def _windows(self, train: list[VideoFeatures], val: list[VideoFeatures]) -> TrainingData:
+        frames = min(self.task.window_frames, max(len(video.labels) for video in train))
+
+        def windows(videos: list[VideoFeatures], step: int) -> Any:
+            behaviours = self.task.behaviours
+            return FeatureWindows(videos, frames=frames, step=step, behaviours=behaviours)
+
+        validation = windows(val, frames) if val else None
+        how = f"windows of {frames} frames; {self.data.how}"
+        return TrainingData(windows(train, max(1, frames // WINDOW_STEPS)), validation, how, None)

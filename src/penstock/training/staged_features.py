@@ -1,0 +1,69 @@
+"""Features of every frame of whole videos, kept in files while the sequence stage is trained on them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from penstock.flow.flow import Flow
+from penstock.samples import Source, Subset
+from penstock.storage.whole_files import whole_file
+from penstock.tasks.behaviour.behaviour import Behaviour
+from penstock.tasks.behaviour.feature_windows import VideoFeatures
+from penstock.tasks.behaviour.frame_data import video_ranges
+from penstock.tasks.behaviour.networks import BehaviourNetwork
+from penstock.tasks.behaviour.stages import sized
+from penstock.tasks.behaviour.streaming import FeatureStream
+from penstock.tasks.checkpoints import read_checkpoint
+from penstock.training.options import FeedOptions, TrainOptions
+from penstock.training.trainers import device_type
+
+BATCH_FRAMES = 64
+STORED_AS = np.float16  # half the disk; what is lost is far below what dropout hides
+
+
+def network_of_frames(checkpoint: Path, train: TrainOptions) -> BehaviourNetwork:
+    """The network of a finished frames stage, on the device that trains."""
+    network: Any = read_checkpoint(checkpoint, kind="behaviour_frames").network()
+    return network.to(device_type(train)).eval()  # type: ignore[no-any-return]
+
+
+def extracted_features(
+    task: Behaviour, network: BehaviourNetwork, source: Source, folder: Path, feed: FeedOptions
+) -> list[VideoFeatures]:
+    """A file for each video; those that are there are whole, and are not made again."""
+    labels = task.labels_of(source)
+    found = []
+    for number, frames in enumerate(video_ranges(source)):
+        path = folder / f"video-{number:05d}.npy"
+        if not path.exists():
+            _write(task, network, Subset(source, np.arange(frames.start, frames.stop)), path, feed)
+        found.append(VideoFeatures(path, labels[frames.start : frames.stop]))
+    return found
+
+
+def _write(task: Behaviour, network: BehaviourNetwork, video: Source, path: Path, feed: FeedOptions) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    options: dict[str, Any] = {
+        name: getattr(feed, name) for name in ("workers", "executor", "memory", "on_bad_sample", "max_bad")
+    }
+    flow = sized(Flow(task.seen(video), **options), task, video).batch(BATCH_FRAMES)
+    stream = FeatureStream(network, network.mean.device)
+    shape = (len(video), network.frames.feature_count)
+    with whole_file(path) as partial:
+        rows = np.lib.format.open_memmap(partial, mode="w+", dtype=STORED_AS, shape=shape)
+        done = 0
+        for batch in flow:
+            done = _put(rows, done, stream.push(torch.from_numpy(batch["image"])).features)
+        _put(rows, done, stream.finish().features)
+        rows.flush()
+    flow.close()
+
+
+def _put(rows: Any, done: int, features: torch.Tensor) -> int:
+    stop = done + len(features)
+    rows[done:stop] = features.cpu().numpy()
+    return stop
