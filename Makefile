@@ -57,9 +57,9 @@ endif
 demo: setup
 	$(BIN)/penstock demo --folder demo-output
 
+# Every table that can run here, and docs/performance.md from what they found: hours, on an idle machine.
 bench: setup
-	$(BIN)/python -m benchmarks.packing
-	$(BIN)/python -m benchmarks.kernel
+	$(BIN)/python -m benchmarks
 
 # Reference pages first, from the code; then the site, where every warning is an error.
 docs: setup

@@ -25,10 +25,11 @@ import pandas as pd
 
 import penstock as ps
 from benchmarks.feeding.environments import DEFAULT_HOME, Environments
-from benchmarks.rounds import Result, alternate, save, seconds
+from benchmarks.rounds import alternate, seconds
+from benchmarks.tables import OURS, Bar, Row, Table, Value, compare, within
 from penstock.geometry.suppression import suppress
 
-LEAST_OF_DEEPFOREST = 20.0
+DEEPFOREST, LEAST_OF_DEEPFOREST = "DeepForest", 20.0
 MOST_SECONDS = 10.0
 BOXES = 1_000_000
 # Memory is linear: some arrays as long as the boxes, and the pairs in conflict.
@@ -88,22 +89,23 @@ def deepforest(python: Path, found: pd.DataFrame, truth: pd.DataFrame) -> Iterat
             asked.close()
 
 
-def evaluation(python: Path, plots: Path | None, rounds: int) -> Result:
+def evaluation(environments: Environments, plots: Path | None, rounds: int) -> Row:
     """How many times as fast as DeepForest, the scores being the same."""
     found, truth = real_plots(plots) if plots else made_plots()
-    with deepforest(python, found, truth) as theirs:
+    title, missing = f"evaluating {truth['image_path'].nunique()} plots", environments.missing("deepforest")
+    if missing:
+        return compare(title, "ms", [Value(DEEPFOREST, 0.0, absent=missing)])
+    with deepforest(environments.python("deepforest"), found, truth) as theirs:
         expected, own = theirs(), ps.evaluate(found, truth=truth).scores
         for name, value in expected.items():
             if abs(own[name] - value) > 1e-6:
                 raise RuntimeError(f"{name} is {own[name]} here and {value} there")
         our_seconds, their_seconds = alternate(lambda: ps.evaluate(found, truth=truth), theirs, rounds)
-    figure = f"{their_seconds / our_seconds:.1f} × ({our_seconds * 1e3:.0f} and {their_seconds * 1e3:.0f} ms)"
-    reached = their_seconds / our_seconds >= LEAST_OF_DEEPFOREST
-    what = f"evaluating {truth['image_path'].nunique()} plots beside DeepForest"
-    return Result(what, figure, f"≥ {LEAST_OF_DEEPFOREST:.0f} ×", reached)
+    values = [Value(OURS, our_seconds * 1e3, "penstock"), Value(DEEPFOREST, their_seconds * 1e3)]
+    return compare(title, "ms", values, [Bar(OURS, DEEPFOREST, LEAST_OF_DEEPFOREST)], smaller_is_better=True)
 
 
-def suppression() -> list[Result]:
+def suppression() -> list[Row]:
     """A million boxes of crowns over a mosaic of 30,000 px."""
     rng = np.random.default_rng(1)
     centres = rng.random((BOXES, 2)) * 30_000
@@ -113,8 +115,8 @@ def suppression() -> list[Result]:
     taken = seconds(lambda: suppress(boxes, scores, iou=0.15))
     each = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) * 1024 / BOXES
     return [
-        Result(f"suppression of {BOXES:,} boxes", f"{taken:.1f} s", f"< {MOST_SECONDS:.0f} s", taken < MOST_SECONDS),
-        Result("its memory", f"{each:.0f} bytes a box", f"< {MOST_BYTES_PER_BOX}", each < MOST_BYTES_PER_BOX),
+        within(f"suppression of {BOXES:,} boxes", taken, "s", MOST_SECONDS),
+        within(f"suppression of {BOXES:,} boxes: memory", each, "bytes a box", MOST_BYTES_PER_BOX),
     ]
 
 
@@ -125,17 +127,9 @@ def main() -> None:
     parser.add_argument("--peers-home", type=Path, default=DEFAULT_HOME, help="where the environments are")
     parser.add_argument("--json", type=Path, default=None, help="also write the table here")
     options = parser.parse_args()
-    results = suppression()
-    environments = Environments(options.peers_home)
-    missing = environments.missing("deepforest")
-    if missing:
-        print(f"DeepForest: {missing}")
-    else:
-        results.append(evaluation(environments.python("deepforest"), options.plots, options.rounds))
-    for result in results:
-        print(result.line())
-    if options.json:
-        save(results, options.json)
+    table = Table("boxes", options.json)
+    for row in [*suppression(), evaluation(Environments(options.peers_home), options.plots, options.rounds)]:
+        table.add(row)
 
 
 if __name__ == "__main__":

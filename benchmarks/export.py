@@ -21,13 +21,14 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import penstock as ps
-from benchmarks.feed import BUSY, machine, stay_on_two_cores
 from benchmarks.feeding import data
 from benchmarks.feeding.environments import DEFAULT_HOME, Environments
 from benchmarks.feeding.workloads import WORKERS
-from benchmarks.rounds import Result, alternate, save
+from benchmarks.machine import stay_on_two_cores, warn_if_busy
+from benchmarks.rounds import alternate
+from benchmarks.tables import OURS, Bar, Row, Table, Value, compare
 
-LEAST_OF_TENSORFLOW = 1.0
+WRITER, LEAST_OF_TENSORFLOW = "TFRecordWriter", 1.0
 PEER = Path(__file__).with_name("export_peer.py")
 
 
@@ -59,7 +60,10 @@ def tensorflow(python: Path, jpegs: Path, how: str, home: Path) -> Iterator[Writ
         process.stdin.close()
 
 
-def contest(how: str, options: argparse.Namespace, home: Path) -> Result:
+def contest(how: str, options: argparse.Namespace, home: Path) -> Row:
+    title, missing = f"export to TFRecord, Examples {how}", Environments(options.peers_home).missing("tensorflow")
+    if missing:
+        return compare(title, "samples/s", [Value(WRITER, 0.0, absent=missing)])
     pack = ps.Pack(data.kept_pack(options.folder))
     numbers = itertools.count()
 
@@ -74,10 +78,9 @@ def contest(how: str, options: argparse.Namespace, home: Path) -> Result:
     with tensorflow(python, data.jpegs(options.folder), how, home) as writer:
         ours()  # what is imported and mapped once
         own, theirs = alternate(ours, writer.write, options.rounds, before=tidy)
-    ratio = theirs / own
-    figure = f"{ratio:.2f} × ({len(pack) / own:,.0f} and {len(pack) / theirs:,.0f} samples/s)"
-    bar = LEAST_OF_TENSORFLOW if how == "built" else 0.0
-    return Result(f"export to TFRecord beside TFRecordWriter, Examples {how}", figure, f"≥ {bar}", ratio >= bar)
+    values = [Value(OURS, len(pack) / own, "penstock"), Value(WRITER, len(pack) / theirs)]
+    bars = [Bar(OURS, WRITER, LEAST_OF_TENSORFLOW)] if how == "built" else []
+    return compare(title, "samples/s", values, bars)
 
 
 def main() -> None:
@@ -87,20 +90,13 @@ def main() -> None:
     parser.add_argument("--peers-home", type=Path, default=DEFAULT_HOME, help="where the environments are")
     parser.add_argument("--folder", type=Path, default=Path(tempfile.gettempdir()) / "penstock-benchmarks" / "feed")
     options = parser.parse_args()
-    missing = Environments(options.peers_home).missing("tensorflow")
-    if missing:
-        parser.error(f"TensorFlow is {missing}")
     options.folder.mkdir(parents=True, exist_ok=True)
     stay_on_two_cores()
-    if machine()["load"] > BUSY:
-        print("The machine is busy with something else: ratios will be unfair to those with several threads.")
-    results = []
+    warn_if_busy()
+    table = Table("export", options.json)
     for how in ("built", "serialised"):
         with tempfile.TemporaryDirectory(dir=options.folder) as home:
-            results.append(contest(how, options, Path(home)))
-        print(results[-1].line())
-    if options.json:
-        save(results, options.json)
+            table.add(contest(how, options, Path(home)))
 
 
 if __name__ == "__main__":

@@ -6,20 +6,18 @@ python -m benchmarks.formats tar --rounds 9
 
 from __future__ import annotations
 
-import argparse
+import functools
 import io
-import os
 import tarfile
-import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import penstock as ps
-from benchmarks.feed import BUSY, Figures, described, judged, machine, print_table, run_contest, stay_on_two_cores
+from benchmarks.contests import check_names, parser_of, run
 from benchmarks.feeding import data
 from benchmarks.feeding.contestants import Entry
-from benchmarks.feeding.environments import DEFAULT_HOME, Environments
-from benchmarks.feeding.workloads import BATCH, WORKERS, Bar, Workload, expected_images
+from benchmarks.feeding.workloads import BATCH, WORKERS, Workload, expected_images
+from benchmarks.tables import Bar
 from penstock.codecs.examples import encode_example
 from penstock.codecs.tfrecord import frame
 
@@ -83,30 +81,14 @@ def workload(name: str, home: Path) -> Workload:
     )
 
 
+WORKLOADS: dict[str, Callable[[Path], Workload]] = {name: functools.partial(workload, name) for name in WRITERS}
+
+
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("names", nargs="*", choices=[[], *WRITERS], help=f"which to run: {' '.join(WRITERS)}")
-    parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--json", type=Path)
-    parser.add_argument("--peers-home", type=Path, default=DEFAULT_HOME, help="where the environments are")
-    parser.add_argument("--folder", type=Path, default=Path(tempfile.gettempdir()) / "penstock-benchmarks" / "feed")
+    parser = parser_of(__doc__, WORKLOADS)
     options = parser.parse_args()
-    options.folder.mkdir(parents=True, exist_ok=True)
-    os.environ["PENSTOCK_CACHE"] = str(options.folder / "penstock-cache")  # what is remembered stays with the data
-    stay_on_two_cores()
-    figures = Figures(machine())
-    if figures.machine["load"] > BUSY:
-        print("The machine is busy with something else: ratios will be unfair to those with few threads.")
-    for name in options.names or WRITERS:
-        contested = workload(name, options.folder)
-        standings = run_contest(contested, Environments(options.peers_home), options.rounds)
-        print_table(contested, standings)
-        figures.contests[name] = described(contested, standings)
-        figures.results += judged(contested, standings)
-    for result in figures.results:
-        print(result.line())
-    if options.json:
-        figures.save(options.json)
+    check_names(parser, options.names, WORKLOADS)
+    run("formats", options, WORKLOADS)
 
 
 if __name__ == "__main__":

@@ -7,18 +7,15 @@ python -m benchmarks.frameworks torch --rounds 9
 
 from __future__ import annotations
 
-import argparse
-import os
-import tempfile
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
-from benchmarks.feed import BUSY, Figures, described, judged, machine, print_table, run_contest, stay_on_two_cores
+from benchmarks.contests import check_names, parser_of, run
 from benchmarks.feeding import data
 from benchmarks.feeding.contestants import Entry
-from benchmarks.feeding.environments import DEFAULT_HOME, Environments
-from benchmarks.feeding.workloads import BATCH, WORKERS, Bar, Workload, expected_images
+from benchmarks.feeding.workloads import BATCH, WORKERS, Workload, expected_images
+from benchmarks.tables import BEST_PEER, Bar
 
 LEAST_OF_THE_FLOW, LEAST_OF_KERAS = 0.97, 1.8
 
@@ -56,7 +53,7 @@ def keras(home: Path, folder: Path, words: str) -> Workload:
             Entry(packed, "penstock_keras", role="penstock", settings={"dtype": "uint8", "pack": str(pack)}),
             Entry("image_dataset_from_directory", "keras_images", "tensorflow"),
         ],
-        [Bar(name, "best peer", LEAST_OF_KERAS) for name in (ours, packed)],
+        [Bar(name, BEST_PEER, LEAST_OF_KERAS) for name in (ours, packed)],
         {"home": str(home), "folder": str(folder), "dtype": "float32", "batch": BATCH, "workers": WORKERS},
     )
 
@@ -70,29 +67,10 @@ WORKLOADS: dict[str, Callable[[Path], Workload]] = {
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("names", nargs="*", choices=[[], *WORKLOADS], help=f"which to run: {' '.join(WORKLOADS)}")
-    parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--json", type=Path)
-    parser.add_argument("--peers-home", type=Path, default=DEFAULT_HOME, help="where the environments are")
-    parser.add_argument("--folder", type=Path, default=Path(tempfile.gettempdir()) / "penstock-benchmarks" / "feed")
+    parser = parser_of(__doc__, WORKLOADS)
     options = parser.parse_args()
-    options.folder.mkdir(parents=True, exist_ok=True)
-    os.environ["PENSTOCK_CACHE"] = str(options.folder / "penstock-cache")  # what is remembered stays with the data
-    stay_on_two_cores()
-    figures = Figures(machine())
-    if figures.machine["load"] > BUSY:
-        print("The machine is busy with something else: ratios will be unfair to those with few threads.")
-    for name in options.names or WORKLOADS:
-        workload = WORKLOADS[name](options.folder)
-        standings = run_contest(workload, Environments(options.peers_home), options.rounds)
-        print_table(workload, standings)
-        figures.contests[name] = described(workload, standings)
-        figures.results += judged(workload, standings)
-    for result in figures.results:
-        print(result.line())
-    if options.json:
-        figures.save(options.json)
+    check_names(parser, options.names, WORKLOADS)
+    run("frameworks", options, WORKLOADS)
 
 
 if __name__ == "__main__":

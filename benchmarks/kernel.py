@@ -13,7 +13,7 @@ import io
 import statistics
 import tempfile
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
@@ -21,14 +21,14 @@ from typing import Any
 
 import cv2
 import numpy as np
-import PIL
 import simplejpeg
 from numpy.typing import NDArray
 from PIL import Image
 
 from benchmarks.bare_loop import THREADS, BareLoop
 from benchmarks.kernel_jobs import PADDING, Jobs, jpeg_jobs, packed_images, raw_jobs, small_jobs
-from benchmarks.rounds import Result, save, seconds
+from benchmarks.rounds import seconds
+from benchmarks.tables import Bar, Row, Table, Value, compare, versions_of
 from penstock.codecs import kernel
 
 IMAGES, PACKED_IMAGES, SMALL_IMAGES, ROUNDS, BATCH, SMALL_BATCH, SIDE = 1024, 512, 60_000, 5, 64, 512, 224
@@ -36,6 +36,7 @@ IMAGENET = {"mean": (123.675, 116.28, 103.53), "std": (58.395, 57.12, 57.375)}
 
 Make = Callable[[Jobs, slice], NDArray[Any]]
 Runs = dict[str, Callable[[], float]]
+Rates = dict[str, float]  # images a second of every contestant
 
 
 def with_kernel(*, normalise: bool = False) -> Make:
@@ -136,27 +137,27 @@ def check_that_all_make_the_same(jobs: Jobs, others: dict[str, Make], most_level
         assert difference <= most_levels, f"{name} differs by {difference:.1f} levels"
 
 
-def jpeg_rates(home: Path, jobs: Jobs) -> dict[str, float]:
+def jpeg_rates(home: Path, jobs: Jobs, rounds: int) -> Rates:
     singles = {"simplejpeg": with_simplejpeg, "OpenCV": with_opencv, "Pillow": with_pillow}
     others = {name: sample_by_sample(one) for name, one in singles.items()}
     check_that_all_make_the_same(jobs, others, most_levels=3)
     others["simplejpeg, float32"] = sample_by_sample(with_simplejpeg, normalise=True)
-    return rates("JPEG", home, jobs, others, normalise=True)
+    return rates("JPEG", home, jobs, others, rounds, normalise=True)
 
 
-def packed_rates(home: Path, jobs: Jobs) -> dict[str, float]:
+def packed_rates(home: Path, jobs: Jobs, rounds: int) -> Rates:
     others = {"OpenCV": sample_by_sample(resized_pixels)}
     check_that_all_make_the_same(jobs, others, most_levels=3)
-    return rates("256", home, jobs, others, normalise=True)
+    return rates("256", home, jobs, others, rounds, normalise=True)
 
 
-def small_rates(home: Path, jobs: Jobs) -> dict[str, float]:
+def small_rates(home: Path, jobs: Jobs, rounds: int) -> Rates:
     others = {"numpy gather": numpy_gather(jobs)}
     check_that_all_make_the_same(jobs, others, most_levels=0)
-    return rates("small", home, jobs, others, normalise=False)
+    return rates("small", home, jobs, others, rounds, normalise=False)
 
 
-def rates(what: str, home: Path, jobs: Jobs, others: dict[str, Make], *, normalise: bool) -> dict[str, float]:
+def rates(what: str, home: Path, jobs: Jobs, others: dict[str, Make], rounds: int, *, normalise: bool) -> Rates:
     """Images per second of every contestant: medians of alternating rounds."""
     loop = BareLoop(home, jobs.orders(), what)
     contestants = {"kernel": with_kernel(), **others}
@@ -167,60 +168,64 @@ def rates(what: str, home: Path, jobs: Jobs, others: dict[str, Make], *, normali
     runs: Runs = {name: lambda make=make: batch_seconds(jobs, make) for name, make in contestants.items()}
     runs |= {name: lambda letter=letter: loop.seconds(letter) for name, letter in letters.items()}
     times: dict[str, list[float]] = {name: [] for name in runs}
-    for number in range(ROUNDS):
+    for number in range(rounds):
         for name in sorted(runs, reverse=number % 2 == 1):
             times[name].append(runs[name]())
     loop.close()
-    return {f"{what}: {name}": len(jobs) / statistics.median(rounds) for name, rounds in times.items()}
+    return {name: len(jobs) / statistics.median(taken) for name, taken in times.items()}
 
 
-def measure(home: Path) -> dict[str, float]:
-    found: dict[str, float] = {}
+def measure(home: Path, rounds: int) -> Iterator[Row]:
     jobs = jpeg_jobs(home / "jpegs", IMAGES, SIDE, BATCH)
-    found |= jpeg_rates(home, jobs)
+    yield row("JPEG → random-resized-crop 224 → flip", jpeg_rates(home, jobs, rounds))
     packed = packed_images(replace(jobs, sources=jobs.sources[:PACKED_IMAGES]), 256)
-    found |= packed_rates(home, raw_jobs(packed, SIDE, BATCH))
-    found |= small_rates(home, small_jobs(SMALL_IMAGES, SMALL_BATCH))
-    return found
+    yield row("the same from raw pixels, shortest side 256", packed_rates(home, raw_jobs(packed, SIDE, BATCH), rounds))
+    yield row("raw 32×32 px, crop, flip", small_rates(home, small_jobs(SMALL_IMAGES, SMALL_BATCH), rounds))
 
 
-# Ours, theirs, and how many times as fast ours must be.
-BARS = [
-    ("JPEG: kernel", "bare loop", 0.93),
-    ("JPEG: kernel, float32", "bare loop, float32", 0.85),
-    ("JPEG: kernel", "simplejpeg", 1.3),
-    ("JPEG: kernel", "OpenCV", 1.3),
-    ("JPEG: kernel", "Pillow", 1.3),
-    ("JPEG: kernel, float32", "simplejpeg, float32", 1.7),
-    ("256: kernel", "bare loop", 0.9),
-    ("256: kernel, float32", "bare loop, float32", 0.85),
-    ("256: kernel", "OpenCV", 1.3),
-    ("small: kernel", "bare loop", 0.8),
-    ("small: kernel", "numpy gather", 4.0),
-]
+# Ours, theirs, and how many times as fast ours must be; by the rows in which both take part.
+BARS = {
+    "JPEG → random-resized-crop 224 → flip": [
+        Bar("kernel", "bare loop", 0.93),
+        Bar("kernel, float32", "bare loop, float32", 0.85),
+        Bar("kernel", "simplejpeg", 1.3),
+        Bar("kernel", "OpenCV", 1.3),
+        Bar("kernel", "Pillow", 1.3),
+        Bar("kernel, float32", "simplejpeg, float32", 1.7),
+    ],
+    "the same from raw pixels, shortest side 256": [
+        Bar("kernel", "bare loop", 0.9),
+        Bar("kernel, float32", "bare loop, float32", 0.85),
+        Bar("kernel", "OpenCV", 1.3),
+    ],
+    "raw 32×32 px, crop, flip": [Bar("kernel", "bare loop", 0.8), Bar("kernel", "numpy gather", 4.0)],
+}
+VERSIONS = {"simplejpeg": "simplejpeg", "OpenCV": "opencv-python-headless", "Pillow": "pillow", "numpy gather": "numpy"}
 
 
-def results(found: dict[str, float]) -> list[Result]:
-    def line(ours: str, theirs: str, least: float) -> Result:
-        rate, other = found[ours], found[f"{ours.split(':')[0]}: {theirs}"]
-        figure = f"{rate / other:.2f} × ({rate:,.0f}/s, {other:,.0f}/s)"
-        return Result(f"{ours} beside {theirs}", figure, f"≥ {least} ×", rate / other >= least)
+def row(title: str, found: Rates) -> Row:
+    return compare(title, "images/s", [_value(name, rate) for name, rate in found.items()], BARS[title])
 
-    return [line(*bar) for bar in BARS]
+
+def _value(name: str, rate: float) -> Value:
+    if name.startswith("kernel"):
+        return Value(name, rate, "penstock", note=kernel.which())
+    if name.startswith("bare loop"):
+        return Value(name, rate, "limit", note="the same C functions in two threads, without Python")
+    library = VERSIONS[name.removesuffix(", float32")]
+    return Value(name, rate, "peer", versions=versions_of([library]))
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--rounds", type=int, default=ROUNDS)
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
     cv2.setNumThreads(0)  # the threads are ours
-    print(f"{kernel.which()}; simplejpeg {simplejpeg.__version__}, OpenCV {cv2.__version__}, Pillow {PIL.__version__}")
+    table = Table("kernel", options.json)
     with tempfile.TemporaryDirectory() as home:
-        table = results(measure(Path(home)))
-    for result in table:
-        print(result.line())
-    if options.json:
-        save(table, options.json)
+        for found in measure(Path(home), options.rounds):
+            table.add(found)
 
 
 if __name__ == "__main__":

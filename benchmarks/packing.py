@@ -12,7 +12,7 @@ import os
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -22,7 +22,8 @@ import penstock as ps
 from benchmarks import big_raster, videos
 from benchmarks.memory import peak_of
 from benchmarks.pictures import write_jpegs
-from benchmarks.rounds import Result, alternate, save, seconds
+from benchmarks.rounds import Result, alternate, seconds
+from benchmarks.tables import OURS, Bar, Row, Table, Value, compare, within
 from penstock.codecs.headers import read_header
 from penstock.codecs.images import DEFAULT_QUALITY
 
@@ -36,22 +37,22 @@ def jpegs(home: Path) -> Path:
     return folder
 
 
-def bench_kept(home: Path) -> list[Result]:
+def bench_kept(home: Path, rounds: int) -> list[Row]:
     """Bytes kept: at most twice the time of copying the same files.
 
     A disk that throttles new files slows `cp` down five to ten times and says little about packing, so the bar is
     judged in memory where there is a file system for that; the disk is shown beside it.
     """
-    results = [_kept(jpegs(home), home, "disk")]
+    results = [_kept(jpegs(home), home, "disk", rounds)]
     memory = Path("/dev/shm")
     if memory.is_dir() and shutil.disk_usage(memory).free > 3 << 30:
         with tempfile.TemporaryDirectory(dir=memory) as folder:
             shutil.copytree(jpegs(home), Path(folder) / "jpegs")
-            results.append(_kept(Path(folder) / "jpegs", Path(folder), "memory"))
+            results.append(_kept(Path(folder) / "jpegs", Path(folder), "memory", rounds))
     return results
 
 
-def _kept(folder: Path, home: Path, where: str) -> Result:
+def _kept(folder: Path, home: Path, where: str, rounds: int) -> Row:
     copy, target = home / "copy", home / "kept.pack"
 
     def before() -> None:
@@ -64,15 +65,20 @@ def _kept(folder: Path, home: Path, where: str) -> Result:
     ours, theirs = alternate(
         lambda: ps.pack(ps.Images(folder), target),
         lambda: subprocess.run(["cp", "-r", str(folder), str(copy)], check=True),
-        ROUNDS,
+        rounds,
         before,
     )
-    figure = f"{ours / theirs:.2f} × cp -r ({ours:.2f} s, cp {theirs:.2f} s)"
     shutil.rmtree(copy, ignore_errors=True)
-    return Result(f"pack {IMAGES:,} JPEGs, bytes kept, {where}", figure, "≤ 2 ×", ours <= 2 * theirs)
+    return _beside(f"pack {IMAGES:,} JPEGs, bytes kept, {where}", "s", ours, "cp -r", theirs, 0.5)
 
 
-def bench_resized(home: Path) -> list[Result]:
+def _beside(title: str, unit: str, ours: float, limit: str, theirs: float, least: float) -> Row:
+    """Ours beside a loop without any pipeline around it; times where the unit is one, else rates."""
+    values = [Value(OURS, ours, "penstock"), Value(limit, theirs, "limit")]
+    return compare(title, unit, values, [Bar(OURS, limit, least)], smaller_is_better=unit in ("s", "ns"))
+
+
+def bench_resized(home: Path, rounds: int) -> list[Row]:
     """Resized to 256: the same decode, resize and encode calls in a bare loop over two threads."""
     folder, target = jpegs(home), home / "resized.pack"
     paths = sorted(folder.rglob("*.jpg"))
@@ -86,10 +92,8 @@ def bench_resized(home: Path) -> list[Result]:
         shutil.rmtree(target, ignore_errors=True)
         ps.pack(ps.Images(folder), target, longest_side=256, workers=2)
 
-    packed, loop = alternate(ours, bare, ROUNDS)
-    ratio = loop / packed
-    figure = f"{ratio:.2f} × bare loop ({IMAGES / packed:,.0f} images/s, bare {IMAGES / loop:,.0f})"
-    return [Result("pack, longest side 256", figure, "≥ 0.85 ×", ratio >= 0.85)]
+    packed, loop = alternate(ours, bare, rounds)
+    return [_beside("pack, longest side 256", "images/s", IMAGES / packed, "bare loop", IMAGES / loop, 0.85)]
 
 
 def _bare_resize(paths: list[Path]) -> int:
@@ -135,7 +139,7 @@ print((time.perf_counter() - start) * 1000, (resident() - before) / 1024, len(pa
 """
 
 
-def bench_open(home: Path) -> list[Result]:
+def bench_open(home: Path, rounds: int) -> list[Row]:
     """Opening a million rows: time and memory in a fresh process."""
     import sys
 
@@ -149,12 +153,12 @@ def bench_open(home: Path) -> list[Result]:
     milliseconds = sorted(float(line[0]) for line in found)[2]
     megabytes = sorted(float(line[1]) for line in found)[2]
     return [
-        Result("open a pack of 1,000,000 rows", f"{milliseconds:.1f} ms", "< 100 ms", milliseconds < 100),
-        Result("  resident memory more", f"{megabytes:.1f} MB", "< 20 MB", megabytes < 20),
+        within("open a pack of 1,000,000 rows", milliseconds, "ms", 100),
+        within("open a pack of 1,000,000 rows: resident memory more", megabytes, "MB", 20),
     ]
 
 
-def bench_read(home: Path) -> list[Result]:
+def bench_read(home: Path, rounds: int) -> list[Row]:
     """read(i) in random order against slicing a numpy memmap at the same offsets."""
     path = home / "read.pack"
     if not path.exists():
@@ -174,16 +178,14 @@ def bench_read(home: Path) -> list[Result]:
         for index in order:
             maps[shard[index]][offset[index] : end[index]]
 
-    packed, bare = alternate(ours, memmap, ROUNDS)
-    ratio = bare / packed
-    figure = f"{ratio:.2f} × memmap ({packed / len(order) * 1e9:.0f} ns, memmap {bare / len(order) * 1e9:.0f} ns)"
-    return [Result("read(i) in random order, warm", figure, "≥ 0.5 ×", ratio >= 0.5)]
+    packed, bare = (taken / len(order) * 1e9 for taken in alternate(ours, memmap, rounds))
+    return [_beside("read(i) in random order, warm", "ns", packed, "slice of a memmap", bare, 0.5)]
 
 
 MEMORY_CODE = "import penstock as ps; ps.pack(ps.Images({folder!r}), {target!r}, overwrite=True)"
 
 
-def bench_memory(home: Path) -> list[Result]:
+def bench_memory(home: Path, rounds: int) -> list[Result]:
     """Peak memory over 1 GB and 5 GB of the same files, linked many times."""
     peaks = []
     for copies in (3, 14):
@@ -211,17 +213,16 @@ def _link(source: Path, target: Path, copies: int) -> None:
 RASTER_CODE = "import penstock as ps; ps.pack(ps.Rasters({path!r}), {target!r}, overwrite=True, codec='jpeg')"
 
 
-def bench_raster(home: Path) -> list[Result]:
+def bench_raster(home: Path, rounds: int) -> list[Row]:
     """Peak memory of tiling a 20,000 × 20,000 px striped TIFF."""
     path, target = home / "striped.tif", home / "raster.pack"
     big_raster.write_striped(path, 20_000)
     peak = peak_of(RASTER_CODE.format(path=str(path), target=str(target)))
     shutil.rmtree(target, ignore_errors=True)
-    figure = f"{peak.anonymous_mb:.0f} MB (resident {peak.resident_mb:.0f} MB)"
-    return [Result("peak memory of a 20,000² px striped TIFF", figure, "< 500 MB", peak.resident_mb < 500)]
+    return [within("peak memory of a 20,000² px striped TIFF, resident", peak.resident_mb, "MB", 500)]
 
 
-def bench_video(home: Path) -> list[Result]:
+def bench_video(home: Path, rounds: int) -> list[Row]:
     """30 minutes of 640×480 video to 256×256 JPEG against the bare calls on all cores."""
     folder, target = home / "videos", home / "video.pack"
     frames = videos.write(folder, minutes=30)
@@ -230,13 +231,12 @@ def bench_video(home: Path) -> list[Result]:
         shutil.rmtree(target, ignore_errors=True)
         ps.pack(ps.Videos(folder, size="256x256"), target)
 
-    packed, loop = alternate(ours, lambda: videos.bare_loop(folder, (256, 256)), 3)
-    ratio = loop / packed
-    figure = f"{ratio:.2f} × bare loop ({frames / packed:,.0f} frames/s, bare {frames / loop:,.0f})"
-    return [Result(f"pack 30 min of video, {frames:,} frames", figure, "≥ 0.8 ×", ratio >= 0.8)]
+    packed, loop = alternate(ours, lambda: videos.bare_loop(folder, (256, 256)), min(rounds, 3))
+    title = f"pack 30 min of video, {frames:,} frames"
+    return [_beside(title, "frames/s", frames / packed, "bare loop", frames / loop, 0.8)]
 
 
-def bench_check(home: Path) -> list[Result]:
+def bench_check(home: Path, rounds: int) -> list[Row]:
     """check of 200,000 boxes over 10,000 images."""
     table = home / "boxes.csv"
     folder = home / "linked-3"
@@ -246,14 +246,14 @@ def bench_check(home: Path) -> list[Result]:
     rows = [f"{names[number % 10_000]},{x},{y},{x + 20},{y + 20},Tree" for number, (x, y) in _corners(rng, 200_000)]
     table.write_text("\n".join(["image_path,xmin,ymin,xmax,ymax,label", *rows]) + "\n")
     took = seconds(lambda: ps.check(ps.Boxes(table, images=folder)))
-    return [Result("check 200,000 boxes over 10,000 images", f"{took:.1f} s", "seconds (< 10 s)", took < 10)]
+    return [within("check 200,000 boxes over 10,000 images", took, "s", 10)]
 
 
 def _corners(rng: np.random.Generator, count: int) -> list[tuple[int, tuple[int, int]]]:
     return [(number, (int(x), int(y))) for number, (x, y) in enumerate(rng.integers(0, 300, (count, 2)))]
 
 
-BENCHES: dict[str, Callable[[Path], list[Result]]] = {
+BENCHES: dict[str, Callable[[Path, int], Sequence[Row | Result]]] = {
     "kept": bench_kept,
     "resized": bench_resized,
     "open": bench_open,
@@ -269,16 +269,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("names", nargs="*", choices=[*BENCHES, []], help="which to run; all by default")
     parser.add_argument("--folder", type=Path, default=Path(tempfile.gettempdir()) / "penstock-benchmarks")
+    parser.add_argument("--rounds", type=int, default=ROUNDS)
     parser.add_argument("--json", type=Path)
     arguments = parser.parse_args()
     arguments.folder.mkdir(parents=True, exist_ok=True)
-    results = []
+    table = Table("packing", arguments.json)
     for name in arguments.names or BENCHES:
-        for result in BENCHES[name](arguments.folder):
-            print(result.line(), flush=True)
-            results.append(result)
-    if arguments.json:
-        save(results, arguments.json)
+        for row in BENCHES[name](arguments.folder, arguments.rounds):
+            table.add(row)
 
 
 if __name__ == "__main__":

@@ -6,7 +6,7 @@ import json
 import statistics
 import time
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 
 
@@ -43,5 +43,8 @@ def alternate(
 
 
 def save(results: list[Result], path: Path) -> None:
-    """Write the table as JSON."""
-    path.write_text(json.dumps([asdict(result) for result in results], indent=1) + "\n")
+    """Write figures that were judged one by one as a table, named by the file."""
+    from benchmarks.tables import document, row_of
+
+    text = json.dumps(document(path.stem, [row_of(result) for result in results]), indent=1, ensure_ascii=False)
+    path.write_text(text + "\n", encoding="utf-8")

@@ -26,10 +26,12 @@ from typing import Any
 
 from benchmarks.million import million_pack
 from benchmarks.pictures import write_jpegs
-from benchmarks.rounds import Result, alternate, save
+from benchmarks.rounds import alternate
+from benchmarks.tables import OURS, Bar, Row, Table, Value, compare, versions_of, within
 
 MOST_EXTRA, LEAST_OF_TORCHVISION, LEAST_OF_HAND_WRITTEN, MOST_START_SECONDS = 1.03, 2.0, 1.2, 10.0
 PICTURES, BATCH, WORKERS, STEPS, SIDE = 2000, 64, 2, 8, 224
+TORCHVISION, HAND_WRITTEN = "DataLoader + torchvision", "DataLoader + simplejpeg + OpenCV"
 
 
 def photographs(home: Path) -> Path:
@@ -74,7 +76,7 @@ class Repeated:
             yield self._batch
 
 
-def hidden(home: Path, rounds: int) -> list[Result]:
+def hidden(home: Path, rounds: int) -> list[Row]:
     """Steps of MobileNetV2 on fresh batches, and on one that is there."""
     import penstock as ps
 
@@ -92,8 +94,10 @@ def hidden(home: Path, rounds: int) -> list[Result]:
     ours()
     theirs()
     fed, held = alternate(ours, theirs, rounds)
-    figure = f"{fed:.2f} s fed, {held:.2f} s cached: {fed / held:.3f} ×"
-    return [Result("MobileNetV2, 224 px, fed", figure, f"at most {MOST_EXTRA} ×", fed / held <= MOST_EXTRA)]
+    cached_name = "one batch that is there"
+    values = [Value(OURS, fed, "penstock"), Value(cached_name, held, "limit")]
+    bars = [Bar(OURS, cached_name, 1 / MOST_EXTRA)]
+    return [compare(f"{STEPS} steps of MobileNetV2, 224 px", "s", values, bars, smaller_is_better=True)]
 
 
 def _alone() -> Any:
@@ -147,30 +151,25 @@ def _fed_by_hand(home: Path) -> Callable[[], float]:
     )
 
 
-def trivial(home: Path, rounds: int) -> list[Result]:
+def trivial(home: Path, rounds: int) -> list[Row]:
     """Images a second, in alternating rounds."""
     contestants = {
-        "Penstock": _fed_by_penstock(home),
-        "DataLoader + torchvision": _fed_by_torchvision(home),
-        "DataLoader + simplejpeg + OpenCV": _fed_by_hand(home),
+        OURS: _fed_by_penstock(home),
+        TORCHVISION: _fed_by_torchvision(home),
+        HAND_WRITTEN: _fed_by_hand(home),
     }
     taken: dict[str, list[float]] = {name: [] for name in contestants}
     for number in range(rounds):
         names = list(contestants)
         for name in names[number % 3 :] + names[: number % 3]:
             taken[name].append(contestants[name]())
-    rates = {name: PICTURES / statistics.median(seconds) for name, seconds in taken.items()}
-    least = {
-        "DataLoader + torchvision": LEAST_OF_TORCHVISION,
-        "DataLoader + simplejpeg + OpenCV": LEAST_OF_HAND_WRITTEN,
-    }
-    return [_compared(rates, name, must) for name, must in least.items()]
-
-
-def _compared(rates: dict[str, float], peer: str, must: float) -> Result:
-    ratio = rates["Penstock"] / rates[peer]
-    figure = f"{rates['Penstock']:,.0f} and {rates[peer]:,.0f} images/s: {ratio:.2f} ×"
-    return Result(f"a trivial model, beside {peer}", figure, f"at least {must} ×", ratio >= must)
+    versions = versions_of(["torch", "torchvision", "lightning"])
+    values = [
+        Value(name, PICTURES / statistics.median(seconds), "penstock" if name == OURS else "peer", versions=versions)
+        for name, seconds in taken.items()
+    ]
+    bars = [Bar(OURS, TORCHVISION, LEAST_OF_TORCHVISION), Bar(OURS, HAND_WRITTEN, LEAST_OF_HAND_WRITTEN)]
+    return [compare("a model that does nothing, in Lightning", "images/s", values, bars)]
 
 
 # The first step
@@ -190,13 +189,11 @@ ps.train(task, sys.argv[1], folder=sys.argv[2], batch_size=32, callbacks=[First(
 """
 
 
-def start(home: Path, rounds: int) -> list[Result]:
+def start(home: Path, rounds: int) -> list[Row]:
     """Fresh processes; the files are in memory."""
     pack = million_pack(home)
-    taken = [_first_step_seconds(pack) for _ in range(rounds)]
-    seconds = statistics.median(taken)
-    figure = f"{seconds:.1f} s ({min(taken):.1f} to {max(taken):.1f})"
-    return [Result("first step, a pack of a million rows", figure, f"under {MOST_START_SECONDS:g} s", seconds < 10)]
+    seconds = statistics.median(_first_step_seconds(pack) for _ in range(rounds))
+    return [within("first step, a pack of a million rows", seconds, "s", MOST_START_SECONDS)]
 
 
 def _first_step_seconds(pack: Path) -> float:
@@ -222,13 +219,10 @@ def main() -> None:
     warnings.simplefilter("ignore")
     importlib.import_module("lightning.pytorch")  # which sets the level itself
     logging.getLogger("lightning.pytorch").setLevel(logging.ERROR)
-    results = [
-        result for name in options.names or CONTESTS for result in CONTESTS[name](options.folder, options.rounds)
-    ]
-    for result in results:
-        print(result.line())
-    if options.json:
-        save(results, options.json)
+    table = Table("training", options.json)
+    for name in options.names or CONTESTS:
+        for row in CONTESTS[name](options.folder, options.rounds):
+            table.add(row)
 
 
 if __name__ == "__main__":

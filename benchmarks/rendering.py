@@ -1,0 +1,171 @@
+"""docs/performance.md from what the benchmarks wrote: nothing on that page is typed by hand.
+
+python -m benchmarks.rendering                     of benchmarks/results/*.json, with pictures in docs/performance
+python -m benchmarks.rendering --results FOLDER
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from benchmarks.charts import chart
+from benchmarks.tables import Row, Value, read_row, shown
+
+ROOT = Path(__file__).parents[1]
+RESULTS, PAGE = ROOT / "benchmarks" / "results", ROOT / "docs" / "performance.md"
+# The order of the page, and what each table is about; others follow.
+TITLES = {
+    "feed": "Feeding a model",
+    "kernel": "Decoding",
+    "packing": "Packing and reading packs",
+    "formats": "Other formats beside the pack",
+    "frameworks": "What frameworks get",
+    "export": "Exporting",
+    "training": "Training",
+    "boxes": "Boxes",
+    "detection": "Detection",
+    "behaviour": "Behaviour",
+    "doctor": "The doctor",
+}
+HEAD = """\
+# Performance
+
+Written by `make bench` from the files in `benchmarks/results`. [How it is measured](benchmarks.md): everybody on the
+same machine, in turns, and ratios of medians. A dashed bar is a loop without any pipeline around it: what nothing can
+surpass. Where a contestant is absent, the reason stands there.
+"""
+NOTHING = "Nothing was measured yet: run `make bench`.\n"
+
+
+def read_tables(folder: Path) -> list[dict[str, Any]]:
+    """All documents of a folder, in the order of the page."""
+    found = [json.loads(path.read_text(encoding="utf-8")) for path in sorted(folder.glob("*.json"))]
+    places = {name: place for place, name in enumerate(TITLES)}
+    return sorted(found, key=lambda document: (places.get(document["table"], len(places)), document["table"]))
+
+
+def page(documents: list[dict[str, Any]]) -> str:
+    """The page in Markdown; pictures are those of `pictures`."""
+    return "\n".join([HEAD, *(_section(document) for document in documents)] if documents else [HEAD, NOTHING])
+
+
+def pictures(documents: list[dict[str, Any]]) -> dict[str, str]:
+    """The pictures of all rows with several contestants, by the names of their files."""
+    return {
+        _picture_name(document, number): chart(row)
+        for document in documents
+        for number, row in _rows(document)
+        if _is_drawn(row)
+    }
+
+
+def _rows(document: dict[str, Any]) -> Iterator[tuple[int, Row]]:
+    return enumerate(read_row(values) for values in document["rows"])
+
+
+def _is_drawn(row: Row) -> bool:
+    return len(row.present) > 1
+
+
+def _picture_name(document: dict[str, Any], number: int) -> str:
+    return f"{document['table']}-{number}.svg"
+
+
+def _section(document: dict[str, Any]) -> str:
+    lines = [f"## {TITLES.get(document['table'], document['table'])}", "", f"`{document['command']}`", ""]
+    lines += [_machine_words(document), ""]
+    single = []
+    for number, row in _rows(document):
+        if row.values and len(row.values) > 1:
+            lines += _compared(document, number, row)
+        else:
+            single.append(row)
+    if single:
+        lines += ["| | figure | must | |", "|---|---|---|---|", *(line for row in single for line in _single(row)), ""]
+    return "\n".join(lines)
+
+
+def _machine_words(document: dict[str, Any]) -> str:
+    machine, versions = document["machine"], document["versions"]
+    cpu = ", ".join(machine["cpu"]) or "unknown processor"
+    libraries = ", ".join(f"{name} {version}" for name, version in versions.items())
+    cores = len(machine["cores"])
+    return f"{cpu}, {cores} cores, Python {machine['python']}, load {machine['load']:.1f} before it began; {libraries}."
+
+
+def _compared(document: dict[str, Any], number: int, row: Row) -> list[str]:
+    """Everybody beside each other, with the ratios to the best peer and to the limit."""
+    lines = [f"### {row.title}", ""]
+    if _is_drawn(row):
+        lines += [f"![{row.title}](performance/{_picture_name(document, number)})", ""]
+    lines += [f"| | {row.unit} | × best peer | × limit | versions, notes |", "|---|---|---|---|---|"]
+    lines += [_contestant(row, value) for value in row.present]
+    lines += [f"| {value.name} | absent | | | {value.absent} |" for value in row.values if value.absent]
+    if row.bars:
+        lines += ["", "| asked | found | |", "|---|---|---|"]
+        lines += [
+            f"| {bar.must} {bar.what.rpartition(' beside ')[2]} | {bar.figure} | {_mark(bar.reached)} |"
+            for bar in row.bars
+        ]
+    return [*lines, ""]
+
+
+def _contestant(row: Row, value: Value) -> str:
+    name = f"**{value.name}**" if value.role == "penstock" else value.name
+    versions = (f"{library} {version}" for library, version in value.versions.items())
+    words = ", ".join([*versions, *filter(None, [value.note])])
+    ratios = " | ".join(_ratio(row, value, _counterpart(row, value, role)) for role in ("peer", "limit"))
+    return f"| {name} | {shown(value.amount)} | {ratios} | {words} |"
+
+
+def _counterpart(row: Row, value: Value, role: str) -> Value | None:
+    """The best of a role; where names say what differs ("Penstock, raw"), the best of the same kind."""
+    others = [other for other in row.present if other.role == role]
+    _, comma, kind = value.name.partition(", ")
+    alike = [other for other in others if comma and other.name.endswith(f", {kind}")]
+    return next(iter(alike or others), None)
+
+
+def _ratio(row: Row, value: Value, other: Value | None) -> str:
+    return f"{row.times_as_fast(value, other):.2f}" if other is not None else ""
+
+
+def _single(row: Row) -> list[str]:
+    if not row.bars:
+        return [f"| {row.title} | {value.absent or shown(value.amount)} | | |" for value in row.values]
+    return [f"| {bar.what} | {bar.figure} | {bar.must} | {_mark(bar.reached)} |" for bar in row.bars]
+
+
+def _mark(reached: bool) -> str:
+    return "reached" if reached else "missed"
+
+
+def write(results: Path, target: Path) -> None:
+    """Write the page and its pictures; pictures of rows that are gone go too."""
+    documents = read_tables(results)
+    folder = target.with_suffix("")
+    folder.mkdir(parents=True, exist_ok=True)
+    drawn = pictures(documents)
+    for path in folder.glob("*.svg"):
+        if path.name not in drawn:
+            path.unlink()
+    for name, text in drawn.items():
+        (folder / name).write_text(text, encoding="utf-8")
+    target.write_text(page(documents), encoding="utf-8")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--results", type=Path, default=RESULTS)
+    parser.add_argument("--page", type=Path, default=PAGE)
+    options = parser.parse_args()
+    write(options.results, options.page)
+    print(options.page)
+
+
+if __name__ == "__main__":
+    main()
