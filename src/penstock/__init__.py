@@ -49,6 +49,7 @@ _HOMES = {
     "Recipe": "penstock.recipes.recipe",
     "doctor": "penstock.recipes.doctor",
     "Run": "penstock.runs.run",
+    "Behaviour": "penstock.tasks.behaviour.behaviour",
     "Classification": "penstock.tasks.classification",
     "Detection": "penstock.tasks.detection.detection",
     "Evaluation": "penstock.prediction.evaluating",
@@ -134,6 +135,7 @@ if TYPE_CHECKING:
     from penstock.sources.records.tfrecords import TFRecords as TFRecords
     from penstock.sources.tars.webdataset import WebDataset as WebDataset
     from penstock.sources.videos.videos import Videos as Videos
+    from penstock.tasks.behaviour.behaviour import Behaviour as Behaviour
     from penstock.tasks.classification import Classification as Classification
     from penstock.tasks.detection.detection import Detection as Detection
     from penstock.training.options import TrainOptions as TrainOptions
