@@ -108,11 +108,16 @@ def ethogram_of(task: Any, network: Any, file: FeatureFile, name: str) -> tuple[
     ethogram = Ethogram(
         behaviours=task.behaviours,
         probabilities=task.probabilities(logits),
-        thresholds=task.score_thresholds,
-        min_bout_frames=task.min_bout_frames,
+        thresholds=_decided(task.score_thresholds, 0.5),
+        min_bout_frames=_decided(task.min_bout_frames, 1),
         times_s=np.array(file.column(TIMES)[:, 0]),
         name=name,
         problems=list(file.problems),
         exclusive=task.exclusive,
     )
     return ethogram, logits
+
+
+def _decided(value: Any, otherwise: float) -> Any:
+    """What training chose; a model that was never validated has nothing to choose by."""
+    return otherwise if isinstance(value, str) else value

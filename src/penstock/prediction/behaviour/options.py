@@ -16,7 +16,7 @@ Precision = Literal["auto", "32", "bf16"]
 class EthogramOptions:
     """How videos are looked at.
 
-    precision   32, bf16, or auto: bf16 on GPUs
+    precision   32, bf16, or auto: bf16 where the device computes with it
     fit         stretch, pad or crop: how frames are brought to the size of the model; by default as in its training
     crop        x,y,width,height of the frame that is looked at; by default as in its training
     fresh       predict again what is there already
@@ -39,9 +39,3 @@ class EthogramOptions:
             if name not in names:
                 raise RecipeError(f"predict has no option {name!r} for behaviour.{nearest(name, names)}")
         return cls(**given)
-
-    def precision_on(self, device: str) -> str:
-        """The precision for a kind of device."""
-        if self.precision != "auto":
-            return self.precision
-        return "bf16" if device == "cuda" else "32"

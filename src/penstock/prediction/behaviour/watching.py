@@ -16,7 +16,9 @@ from penstock.prediction.behaviour.keeping import Keeper
 from penstock.prediction.behaviour.options import EthogramOptions
 from penstock.prediction.behaviour.progress import Progress
 from penstock.prediction.behaviour.video_jobs import VideoJob
+from penstock.prediction.boxes.asking import is_short
 from penstock.prediction.devices import Placed
+from penstock.prediction.folding import folded
 from penstock.results.feature_files import FeatureFile
 from penstock.sources.videos.frame_streams import FrameStream, StreamedVideo
 from penstock.sources.videos.frame_supplies import Begin, Supply
@@ -62,9 +64,10 @@ class Watcher:
         threads: int | None,
         progress: Progress,
     ) -> None:
-        self._task, self._placed, self._keeper, self._options = task, placed, keeper, options
+        self._task, self._keeper, self._options = task, keeper, options
+        self._placed = Placed(folded(placed.network), placed.device)
         self._threads, self._progress = threads, progress
-        self._precision = options.precision_on(placed.device.type)
+        self._precision = "bf16" if is_short(options.precision, placed.device) else "32"
         self._identity = f"{identity} {placed.device.type} {self._precision}"
         self._opened: deque[_Opened] = deque()
 

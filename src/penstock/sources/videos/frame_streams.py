@@ -226,7 +226,7 @@ class _Filled:
         while row < len(made.times):
             if row in made.reasons:
                 self._missing.append(float(made.times[row]))
-                self._reason = made.reasons[row]
+                self._reason = f" ({made.reasons[row]})" if made.reasons[row] else ""
                 row += 1
                 continue
             stop = min([bad for bad in made.reasons if bad > row], default=len(made.times))
@@ -239,7 +239,7 @@ class _Filled:
         """Places of missing frames get the frame before them; at the start of a video the one behind."""
         if not self._missing:
             return
-        self._problems.append(self._problem(f"{self._words()} {_verb(self._missing)} not decode ({self._reason})"))
+        self._problems.append(self._problem(f"{self._words()} {_verb(self._missing)} not decode{self._reason}"))
         pixels = following if self._last is None else self._last
         times, self._missing = np.array(self._missing), []
         yield from self._given(times, np.repeat(pixels[None], len(times), axis=0))
@@ -255,7 +255,7 @@ class _Filled:
         """Frames that did not decode and had no good one behind them."""
         if not self._missing:
             return []
-        what = f"the last {_counted(len(self._missing))} {_verb(self._missing)} not decode ({self._reason})"
+        what = f"the last {_counted(len(self._missing))} {_verb(self._missing)} not decode{self._reason}"
         return [Problem(self._file, self._number, what, f"The first {self._number:,} frames are used", warning=True)]
 
     def _words(self) -> str:

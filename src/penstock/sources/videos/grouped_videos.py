@@ -18,7 +18,6 @@ from penstock.sources.videos.video_files import VideoFile
 
 # Frames in one array: below 32 MB, so that the memory of a block that is done is used for the next one.
 PIECE_FRAMES = 64
-MISSING = "it does not decode"
 
 
 class GroupedVideo:
@@ -151,7 +150,7 @@ class GroupRows:
             if stamp in places:
                 block[row] = self._pieces[places[stamp] // PIECE_FRAMES][places[stamp] % PIECE_FRAMES]
             else:
-                reasons[row] = MISSING
+                reasons[row] = ""
         return [MadeFrames(np.array([seconds(stamp) for stamp in stamps]), block, reasons, first)]
 
 

@@ -1,0 +1,194 @@
+"""Ethograms of new videos: the same however they are made, written as they come, taken up where they were left."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import h5py
+import numpy as np
+import pandas as pd
+import pytest
+
+import penstock as ps
+from commands import run_here
+from penstock.prediction.behaviour import gathering
+from penstock.results.ethograms import Ethogram
+from video_making import damage_packets
+
+FRAMES = 120
+KILLED = Path(__file__).with_name("killed_watching.py")
+
+
+def features(path: Path) -> dict[str, np.ndarray]:
+    """All numbers of an HDF5 of outputs."""
+    with h5py.File(path) as file:
+        return {
+            f"{group}/{name}": file[group][name][()] for group in ("mobilenet_v2", "sequence") for name in file[group]
+        }
+
+
+def assert_same(one: dict[str, np.ndarray], other: dict[str, np.ndarray]) -> None:
+    assert one.keys() == other.keys()
+    for name, values in one.items():
+        np.testing.assert_array_equal(values, other[name], err_msg=name)
+
+
+@pytest.fixture(scope="module")
+def whole(mice_model: Path, mice_videos: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of an uninterrupted prediction."""
+    output: Path = tmp_path_factory.mktemp("whole") / "predictions"
+    assert ps.predict(mice_model, mice_videos, output=output, device="cpu") == output
+    return output
+
+
+def test_a_video_gives_an_ethogram_and_a_folder_a_list(mice_model: Path, mice_videos: Path, whole: Path) -> None:
+    one: Any = ps.predict(mice_model, mice_videos / "animal_0.mp4", device="cpu")
+    several: Any = ps.predict(mice_model, mice_videos, device="cpu", workers=1, batch_size=3)
+    assert isinstance(one, Ethogram) and [ethogram.name for ethogram in several] == ["animal_0", "animal_1"]
+    assert len(one) == FRAMES and one.problems == [] and one.behaviours == ("background", "walk", "rear")
+    np.testing.assert_allclose(one.times_s, np.arange(FRAMES) / 30, atol=1e-6)
+    np.testing.assert_array_equal(one.probabilities, several[0].probabilities)
+    np.testing.assert_array_equal(one.probabilities, features(whole / "animal_0_outputs.h5")["sequence/P"])
+    assert one.min_bout_frames.tolist() == [1, 2, 2]
+
+
+def test_answers_differ_from_frame_to_frame(whole: Path) -> None:
+    outputs = features(whole / "animal_0_outputs.h5")
+    assert (np.diff(outputs["mobilenet_v2/spatial_features"], axis=0) != 0).any()
+    assert len(np.unique(outputs["sequence/P"][:, 1])) > FRAMES // 2
+
+
+def test_the_folder_holds_tables_bouts_and_features_of_every_video(whole: Path) -> None:
+    tidy = pd.read_csv(whole / "animal_1_ethogram.csv")
+    assert len(tidy) == FRAMES and {"frame", "time_s", "walk", "walk_probability"} <= set(tidy)
+    plain = pd.read_csv(whole / "animal_1_predictions.csv", index_col=0)
+    assert list(plain) == ["background", "walk", "rear"]
+    np.testing.assert_array_equal(plain["walk"], tidy["walk"])
+    assert {"start_frame", "stop_frame", "behaviour"} <= set(pd.read_csv(whole / "animal_1_bouts.csv"))
+    assert set(pd.read_csv(whole / "summary.csv")["video"]) == {"animal_0", "animal_1"}
+    outputs = features(whole / "animal_1_outputs.h5")
+    assert outputs["mobilenet_v2/spatial_features"].shape[0] == outputs["sequence/logits"].shape[0] == FRAMES
+    assert [path.name for path in whole.iterdir() if path.name.startswith(".")] == []
+
+
+def test_a_pack_gives_what_its_videos_give(mice_model: Path, mice_videos: Path, whole: Path, tmp_path: Path) -> None:
+    pack = ps.pack(ps.Videos(mice_videos, size="64x64"), tmp_path / "mice.pack", codec="raw")
+    ethograms: Any = ps.predict(mice_model, pack.path, device="cpu")
+    for ethogram in ethograms:
+        np.testing.assert_array_equal(
+            ethogram.probabilities, features(whole / f"{ethogram.name}_outputs.h5")["sequence/P"]
+        )
+
+
+def test_several_devices_give_the_same(mice_model: Path, mice_videos: Path, whole: Path, tmp_path: Path) -> None:
+    ps.predict(mice_model, mice_videos, output=tmp_path / "out", device=["cpu", "cpu"])
+    for name in ("animal_0", "animal_1"):
+        assert_same(features(tmp_path / "out" / f"{name}_outputs.h5"), features(whole / f"{name}_outputs.h5"))
+
+
+@pytest.mark.parametrize("frames", [10, 70])
+def test_a_killed_prediction_goes_on_with_the_same_command(
+    mice_model: Path, mice_videos: Path, whole: Path, tmp_path: Path, frames: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    output = tmp_path / "predictions"
+    command = [sys.executable, KILLED, mice_model, mice_videos, output, str(frames)]
+    assert subprocess.run(command, check=False).returncode == -signal.SIGKILL
+    assert not (output / "animal_0_outputs.h5").exists()
+    begun: list[int] = []
+    taken_up = gathering.taken_up
+    monkeypatch.setattr(
+        "penstock.prediction.behaviour.watching.taken_up",
+        lambda *given: begun.append(given[2].frames) or taken_up(*given),
+    )
+    done = run_here("predict", mice_model, mice_videos, "-o", output, "--device", "cpu")
+    assert done.exit_code == 0 and str(output) in done.out
+    assert begun[0] >= frames - 10 and begun[1] == 0
+    for name in ("animal_0", "animal_1"):
+        assert_same(features(output / f"{name}_outputs.h5"), features(whole / f"{name}_outputs.h5"))
+        for ending in ("_ethogram.csv", "_bouts.csv", "_predictions.csv"):
+            assert (output / f"{name}{ending}").read_text() == (whole / f"{name}{ending}").read_text()
+
+
+def test_what_is_done_is_not_done_again_unless_something_changed(
+    mice_model: Path, mice_videos: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    videos, output = tmp_path / "videos", tmp_path / "out"
+    shutil.copytree(mice_videos, videos)
+    seen: list[str] = []
+    one = "penstock.prediction.behaviour.watching.ethogram_of"
+    monkeypatch.setattr(one, lambda *given: seen.append(given[3]) or gathering.ethogram_of(*given))
+    for options, expected in (({}, ["animal_0", "animal_1"]), ({}, []), ({"fresh": True}, ["animal_0", "animal_1"])):
+        seen.clear()
+        ps.predict(mice_model, videos, output=output, device="cpu", **options)
+        assert seen == expected
+    shutil.copy(videos / "animal_0.mp4", videos / "animal_1.mp4")
+    seen.clear()
+    ps.predict(mice_model, videos, output=output, device="cpu")
+    assert seen == ["animal_1"]
+    seen.clear()
+    ps.predict(mice_model, videos, output=output, device="cpu", fit="pad")
+    assert seen == ["animal_0", "animal_1"]
+
+
+def test_a_video_that_cannot_be_read_does_not_stop_the_others(
+    mice_model: Path, mice_videos: Path, tmp_path: Path
+) -> None:
+    videos = tmp_path / "videos"
+    shutil.copytree(mice_videos, videos)
+    (videos / "animal_00.mp4").write_bytes(b"no video")
+    with pytest.raises(ps.DataError, match=r"animal_00\.mp4: it cannot be opened as a video"):
+        ps.predict(mice_model, videos, output=tmp_path / "out", device="cpu")
+    assert len(list((tmp_path / "out").glob("*_outputs.h5"))) == 2
+    ps.predict(mice_model, videos, output=tmp_path / "out", device="cpu", on_bad_sample="skip")
+    record = json.loads((tmp_path / "out" / "predictions.json").read_text())
+    assert "cannot be opened" in record["videos"]["animal_00"]["problems"][0]["what"]
+    assert record["videos"]["animal_0"]["frames"] == FRAMES
+
+
+def test_frames_that_do_not_decode_keep_their_rows_and_are_named(
+    mice_model: Path, mice_videos: Path, tmp_path: Path
+) -> None:
+    path = tmp_path / "mouse.mp4"
+    shutil.copy(mice_videos / "animal_0.mp4", path)
+    damage_packets(path, [FRAMES // 2])
+    ethogram: Any = ps.predict(mice_model, path, device="cpu")
+    assert len(ethogram) == FRAMES
+    assert any("not decode" in problem.what and problem.row is not None for problem in ethogram.problems)
+    damage_packets(path, range(FRAMES - 5, FRAMES))
+    ethogram = ps.predict(mice_model, path, device="cpu")
+    assert FRAMES - 5 <= len(ethogram) < FRAMES
+    assert "the last" in ethogram.problems[-1].what
+
+
+def test_one_video_goes_into_one_file(mice_model: Path, mice_videos: Path, whole: Path, tmp_path: Path) -> None:
+    video = mice_videos / "animal_0.mp4"
+    ps.predict(mice_model, video, output=tmp_path / "mouse.csv", device="cpu")
+    assert (tmp_path / "mouse.csv").read_text() == (whole / "animal_0_predictions.csv").read_text()
+    ps.predict(mice_model, video, output=tmp_path / "mouse.h5", device="cpu")
+    assert_same(features(tmp_path / "mouse.h5"), features(whole / "animal_0_outputs.h5"))
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["mouse.csv", "mouse.h5"]
+    with pytest.raises(ps.RecipeError, match="is one file, and there are 2 videos"):
+        ps.predict(mice_model, mice_videos, output=tmp_path / "mice.csv", device="cpu")
+
+
+def test_wrong_options_are_said_at_once(mice_model: Path, mice_videos: Path, tmp_path: Path) -> None:
+    with pytest.raises(ps.RecipeError, match="no option 'frsh' for behaviour. Did you mean 'fresh'"):
+        ps.predict(mice_model, mice_videos, frsh=True)
+    with pytest.raises(ps.RecipeError, match="fit='squeeze' is not one of"):
+        ps.predict(mice_model, mice_videos, fit="squeeze")
+    with pytest.raises(ps.DataError, match="no video"):
+        ps.predict(mice_model, tmp_path, device="cpu")
+    with pytest.raises(ps.RecipeError, match="must be a path, a list of paths, a pack or a Source"):
+        ps.predict(mice_model, 7, device="cpu")
+
+
+def test_the_command_shows_how_much_time_each_behaviour_takes(mice_model: Path, mice_videos: Path) -> None:
+    done = run_here("predict", mice_model, mice_videos / "animal_0.mp4", "--device", "cpu")
+    assert done.exit_code == 0
+    assert "walk" in done.out and "mean_bout_s" in done.out
