@@ -50,7 +50,7 @@ def keywords_of(kind: type[Any]) -> dict[str, Any]:
 
 
 def test_the_commands_are_those_of_the_contract() -> None:
-    verbs = {"check", "pack", "export", "train", "evaluate", "predict", "report"}
+    verbs = {"check", "pack", "export", "doctor", "train", "evaluate", "predict", "report"}
     assert set(HOMES) == verbs | {"info", "show", "verify", "recipe", "demo"}
     for group in ("check", "pack"):
         kinds = {name.split()[-1] for name in COMMANDS if name.startswith(f"penstock {group} ")}

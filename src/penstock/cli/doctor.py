@@ -7,13 +7,14 @@ import inspect
 import click
 
 import penstock as ps
+from penstock.cli.examples import examples
 from penstock.recipes.doctor import doctor as examine
 
 DEFAULTS = {name: parameter.default for name, parameter in inspect.signature(examine).parameters.items()}
 
 
-@click.command()
-@click.argument("what", metavar="RECIPE|DATA")
+@click.command(epilog=examples("doctor pets.yaml --timeline pets.html", "doctor pets.pack"))
+@click.argument("what", type=click.Path(), metavar="RECIPE|DATA")
 @click.argument("overrides", nargs=-1, metavar="[KEY=VALUE]...")
 @click.option(
     "--seconds", type=float, default=DEFAULTS["seconds"], show_default=True, help="How long to measure, about."
@@ -39,9 +40,6 @@ def doctor(
 
     A recipe is examined with its model. Data (a pack, a folder of images, a video, a raster, HDF5, TFRecord …) are
     examined with the crops that most trainings have.
-
-    \b
-    Example: penstock doctor pets.yaml --timeline pets.html
     """
     found = ps.doctor(what, seconds=seconds, apply=apply, timeline=timeline, batch_size=batch_size, overrides=overrides)
     click.echo(found.json() if as_json else str(found))
