@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
-from typing import TYPE_CHECKING, Any
+from typing import Any, ClassVar, Protocol
 
 from penstock.errors import RecipeError, nearest
 from penstock.runs.settings import recipe_sections
 from penstock.training.options import DataOptions, FeedOptions, RunOptions, TrainOptions
-
-if TYPE_CHECKING:
-    from penstock.tasks.task import Task
 
 SECTIONS: dict[str, Any] = {"data": DataOptions, "train": TrainOptions, "feed": FeedOptions, "run": RunOptions}
 # What may differ when a Run is gone on with: it changes how fast it goes, where, and what is shown.
@@ -20,6 +17,14 @@ MAY_DIFFER = {
     "train": ("devices", "nodes", "strategy", "accelerator", "compile"),
 }
 COMPARED = ("data", "task", "model", "train")
+
+
+class Described(Protocol):
+    """What settings need to know of a task, also of one that is trained in stages."""
+
+    kind: ClassVar[str]
+
+    def settings(self) -> dict[str, Any]: ...
 
 
 @dataclass(frozen=True)
@@ -31,7 +36,7 @@ class Settings:
     feed: FeedOptions = field(default_factory=FeedOptions)
     run: RunOptions = field(default_factory=RunOptions)
 
-    def sections(self, task: Task) -> dict[str, dict[str, Any]]:
+    def sections(self, task: Described) -> dict[str, dict[str, Any]]:
         """The complete recipe."""
         options = {name: getattr(self, name) for name in SECTIONS}
         sections: dict[str, dict[str, Any]] = recipe_sections(task.kind, task.settings(), **options)

@@ -110,13 +110,19 @@ class StagedTraining:
         return Session(stage, data, settings, self.extras, start).run()
 
     def _options(self, name: str, data: TrainingData) -> TrainOptions:
-        """What the user chose is meant for the frames stage; the others are quick and differ little from data to data."""
+        """What the user chose is meant for the frames stage; the others are quick, and need the same for all data."""
         train, task = self.settings.train, self.task
         if name == "frames":
             rate = FINE_RATE if train.learning_rate == AUTO and task.weights is not None else train.learning_rate
             patience = task.patience if train.early_stopping is None else train.early_stopping
             return replace(train, learning_rate=rate, early_stopping=patience, monitor=self._monitor(data))
-        own = {"learning_rate": AUTO, "freeze": None, "optimizer": "adamw", "schedule": "cosine", "preload": None}
+        own: dict[str, Any] = {
+            "learning_rate": AUTO,
+            "freeze": None,
+            "optimizer": "adamw",
+            "schedule": "cosine",
+            "preload": None,
+        }
         if name == "flow":
             return replace(train, epochs=task.flow_epochs, early_stopping=None, monitor=AUTO, **own)
         patience = None if task.patience is None else 2 * task.patience

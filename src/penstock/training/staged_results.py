@@ -1,4 +1,4 @@
-"""The end of a staged training: thresholds, shortest bouts, scores of the whole chain, and the checkpoint that predicts.
+"""The end of a staged training: thresholds, shortest bouts, scores of the whole chain, the checkpoint that predicts.
 
 Everything is chosen on the validation split; where there is none, on the training data, and that is said.
 """

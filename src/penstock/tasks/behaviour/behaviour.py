@@ -134,7 +134,7 @@ class Behaviour:
         """The probability from which each behaviour is there."""
         if self.score_thresholds == AUTO:
             return {}
-        return {name: float(value) for name, value in zip(self.behaviours, self.score_thresholds, strict=True)}  # type: ignore[arg-type]
+        return {name: float(value) for name, value in zip(self.behaviours, self.score_thresholds, strict=True)}
 
     def settings(self) -> dict[str, Any]:
         """All of it as JSON."""

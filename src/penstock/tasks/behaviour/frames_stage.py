@@ -68,11 +68,11 @@ class FramesStage(Stage):
         """Two streams whose bias says how often behaviours are, and a motion network that is not trained."""
         import torch
 
-        network: Any = super().network()
-        network.keep_motion()
+        network = super().network()
+        network.motion.requires_grad_(False)
         with torch.no_grad():
             network.frames.bias.copy_(torch.tensor(self.behaviour.first_bias))
-        return network  # type: ignore[no-any-return]
+        return network
 
     def pretrained(self) -> Mapping[str, torch.Tensor] | None:
         """The motion network of the stage before, and weights for the streams."""
@@ -109,6 +109,7 @@ class FramesStage(Stage):
 
         images = batch["image"]
         pixels = network.pixels(images.flatten(0, 1)).unflatten(0, images.shape[:2])
+        network.motion.eval()  # it is used as it is: its statistics stay those of its own training
         with torch.no_grad():
             flows = network.clip_flows(pixels)
         frames: Any = network.frames

@@ -16,7 +16,7 @@ from torch.nn.functional import grid_sample, interpolate, normalize, pad
 
 REACH = 2  # places to each side that are compared at every scale: 32 px at 1/16
 COMPARED = (2 * REACH + 1) ** 2
-DESCRIPTORS = 16  # channels that are compared; more cost time and tell little
+DESCRIPTORS = 8  # channels that are compared; more cost time and tell little
 SCALES = (4, 8, 16)  # how much smaller than the frame the maps are
 FINEST = SCALES[0]
 

@@ -54,19 +54,6 @@ class BehaviourNetwork(nn.Module):
         for name in ("mean", "std"):
             self.register_buffer(name, torch.tensor(getattr(plan, name), dtype=torch.float32).view(1, 3, 1, 1))
 
-    def keep_motion(self) -> None:
-        """The motion network is used as it is: its weights and statistics do not change by training the others."""
-        self._keeps_motion = True
-        self.motion.requires_grad_(False).eval()
-
-    _keeps_motion = False
-
-    def train(self, mode: bool = True) -> BehaviourNetwork:
-        super().train(mode)
-        if self._keeps_motion:
-            self.motion.eval()
-        return self
-
     def pixels(self, images: torch.Tensor) -> torch.Tensor:
         """What networks take, N×3×H×W, of N×H×W×3 images: levels of uint8, or floats from 0 to 1."""
         top = 1.0 if images.dtype == torch.uint8 else 255.0

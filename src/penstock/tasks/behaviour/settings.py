@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Final
 
 from penstock.errors import RecipeError, one_of
 from penstock.tasks.behaviour.sizes import SIZES, is_legal, nearest_legal
 
-AUTO = "auto"
+AUTO: Final = "auto"
 BACKGROUND = "background"
 PROBABILITIES = ("flip", "vertical_flip", "brightness", "contrast", "saturation", "grey", "label_smoothing")
 COUNTS = ("flow_epochs", "sequence_epochs", "clips_per_epoch", "window_frames")

@@ -26,7 +26,7 @@ class Size:
 
 
 SIZES: dict[str, Size] = {
-    "tiny": Size("mobilenet_v2", 12),
+    "tiny": Size("mobilenet_v2", 8),
     "fast": Size("resnet18", 16),
     "medium": Size("resnet50", 24),
     "slow": Size("resnet34", 16, sees_clips=True),
