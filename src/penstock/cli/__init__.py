@@ -36,7 +36,7 @@ HOMES = {
     "info": ("penstock.cli.looks", "Say what is in a pack."),
     "show": ("penstock.cli.looks", "Draw one sample with its boxes or labels."),
     "verify": ("penstock.cli.looks", "Check every checksum of a pack."),
-    "demo": ("penstock.cli.demo", "Pack, verify, draw and learn from data that it makes itself."),
+    "demo": ("penstock.cli.demo", "Pack, train and predict on data that it makes itself."),
 }
 
 

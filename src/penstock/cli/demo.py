@@ -1,53 +1,33 @@
-"""`penstock demo`: makes a small dataset of each kind, packs it, verifies it, shows it, and learns from one."""
+"""`penstock demo`: makes a little world of each kind, and types what a user would to learn from it."""
 
 from __future__ import annotations
 
+import importlib
+import shutil
 from pathlib import Path
 
 import click
 
 import penstock as ps
-from penstock.cli import demo_data
+from penstock.cli.demos.script import Script
 from penstock.cli.examples import examples
-from penstock.codecs.images import encode_image
 from penstock.errors import require_learning
-from penstock.reporting.drawing import draw_sample
-from penstock.reporting.packs import pack_facts, pack_text
 
 MARK = "made-by-penstock-demo.txt"
+KINDS = ("images", "trees")
 
 
-@click.command(epilog=examples("demo --folder demo-output"))
+@click.command(epilog=examples("demo trees", "demo --folder demo-output"))
+@click.argument("kind", type=click.Choice(KINDS), required=False)
 @click.option("--folder", default="demo-output", show_default=True, help="Where the data, packs and pictures go.")
-def demo(folder: str) -> int:
-    """Pack a synthetic dataset of each kind, verify it, draw a sample, and train on one of them."""
+def demo(kind: str | None, folder: str) -> int:
+    """Make a small dataset, pack it, examine it, train, evaluate and predict; one kind, or all of them."""
+    require_learning("The demonstration")
     home = _own_folder(Path(folder))
-    raw = home / "raw"
-    click.echo(f"1. images: class folders of shapes, in {raw / 'shapes'}")
-    shapes = demo_data.write_shapes(raw / "shapes")
-    _pack_and_show(ps.Images(shapes), home / "shapes.pack")
-    click.echo(f"\n2. rasters: three flights over trees and a table of boxes, in {raw / 'flights'}")
-    flights, crowns = demo_data.write_flights(raw / "flights")
-    _pack_and_show(ps.Rasters(flights, boxes=crowns), home / "crowns.pack", number=2)
-    click.echo(f"\n3. videos: three mice and a table of behaviours each, in {raw / 'mice'}")
-    videos, labels = demo_data.write_mice(raw / "mice")
-    _pack_and_show(ps.Videos(videos, labels=f"{labels}/{{stem}}.csv"), home / "mice.pack", number=40)
-    _learn(home)
-    click.echo(f"\nLook at the pictures in {home}, and try: penstock info {home / 'crowns.pack'}")
+    for name in KINDS if kind is None else (kind,):
+        importlib.import_module(f"penstock.cli.demos.{name}").demonstrate(Script(_fresh(home / name)))
+    click.echo(f"\nLook at the pages and pictures: {', '.join(map(str, sorted(home.glob('*/*.html'))))}")
     return 0
-
-
-def _learn(home: Path) -> None:
-    """Training, where its libraries are installed; packing and looking need none of them."""
-    try:
-        require_learning("4. training")
-    except ps.MissingExtra as missing:
-        click.echo(f"\n{missing}")
-        return
-    from penstock.cli.demo_learning import learn_shapes
-
-    click.echo(f"\n4. training: which shape is it? by {home / 'shapes.yaml'}")
-    learn_shapes(home)
 
 
 def _own_folder(home: Path) -> Path:
@@ -60,10 +40,8 @@ def _own_folder(home: Path) -> Path:
     return home
 
 
-def _pack_and_show(source: ps.Source, path: Path, number: int = 0) -> None:
-    packed = ps.pack(source, path, overwrite=True)
-    packed.verify()
-    picture = path.with_suffix(".png")
-    picture.write_bytes(encode_image(draw_sample(packed[number], packed.schema), "png"))
-    click.echo(pack_text(pack_facts(packed)))
-    click.echo(f"  verified   every checksum matches; sample {number} is drawn in {picture}")
+def _fresh(folder: Path) -> Path:
+    """Without what an earlier demonstration left: its Run would be gone on with."""
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir()
+    return folder
