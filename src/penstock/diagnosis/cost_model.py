@@ -8,6 +8,8 @@
     gil          n / (c + r + x)     x: seconds that n threads keep one another waiting; not for processes
     deliver      1 / d
 
+x is at most (n - 1) (c + r): then one thread works at a time, and n are worth as much as one.
+
 The feed gives the least of these, F. With no workers at all it gives 1 / (c + r + d).
 
 A model takes M samples a second by itself and keeps m CPU seconds busy for each, on the same k cores (nearly 0 where it
@@ -93,8 +95,13 @@ def limits(cost: SampleCost, setup: Setup) -> tuple[Limit, ...]:
     if setup.in_threads:
         found.append(Limit("lock", _per_second(1.0, cost.locked)))
     if setup.in_threads and cost.is_contended:
-        found.append(Limit("gil", _per_second(cost.threads, cost.in_hand + cost.contention)))
+        found.append(Limit("gil", _per_second(cost.threads, cost.in_hand + _bounded(cost))))
     return tuple(sorted(found, key=lambda limit: limit.rate))
+
+
+def _bounded(cost: SampleCost) -> float:
+    """What threads wait for one another; on a busy machine who holds the GIL may have no core, and more is measured."""
+    return min(cost.contention, (cost.threads - 1) * cost.in_hand)
 
 
 def feed_rate(cost: SampleCost, setup: Setup) -> float:

@@ -42,7 +42,7 @@ from penstock.flow.tuning.cores import cores
 
 DEFAULT_SECONDS = 15.0
 LEAST_SECONDS = 1.0
-LONGEST_FACTOR = 1.6  # of those seconds: after that no further remedy is tried
+TRIED_UNTIL = 24.0  # seconds after which no further remedy is tried: people wait for half a minute
 # What is measured for how long, as parts of the whole; trials of remedies come on top.
 FEED, READING, DISK, HOP_COSTS, MODEL, TOGETHER = 0.3, 0.1, 0.05, 0.2, 0.1, 0.25
 CACHED_SAMPLES = 512  # that stand for all where the plan has a cache: it is full after one pass
@@ -72,7 +72,7 @@ def diagnose(
     begin = time.perf_counter()
     options, spelling = options or Options(), spelling or Spelling()
     present = measured(flow, step, options, spelling)
-    deadline = begin + LONGEST_FACTOR * options.seconds
+    deadline = begin + max(options.seconds, TRIED_UNTIL)
     remedies, notes = remedies_of(present, deadline) if options.tries_remedies else ((), ())
     return _told(present, remedies, notes, name or _name(flow), time.perf_counter() - begin)
 

@@ -110,14 +110,16 @@ def _is_enough(moments: list[Moment], settled: int | None, wanted: float) -> boo
 
 
 def _batches(flow: Flow) -> Generator[Batch, None, None]:
-    """Epoch after epoch."""
+    """Epoch after epoch; one without end begins anew each time it is run."""
+    running = flow._running
+    first = 0 if running.has_random_access and running.is_endless else None
     while True:
         is_empty = True
-        for batch in flow:
+        for batch in flow.epoch(first):
             is_empty = False
             yield batch
             del batch  # else this frame keeps the slot
-        if is_empty or not flow._running.has_random_access:  # a generator may come only once
+        if is_empty or not running.has_random_access:  # a generator may come only once
             return
 
 

@@ -68,8 +68,8 @@ def _hop(present: Present, limit: Limit) -> str:
 
 
 def _is_video(present: Present) -> bool:
-    leaf = present.flow._running.program.leaves[0]
-    return "Video" in type(located(leaf.source, np.zeros(0, np.int64))[0]).__name__
+    source = present.flow._plan.source
+    return source is not None and "Video" in type(located(source, np.zeros(0, np.int64))[0]).__name__
 
 
 def _why(present: Present, limit: Limit) -> str:
@@ -80,7 +80,9 @@ def _why(present: Present, limit: Limit) -> str:
         names = lock_names(leaf.source for leaf in present.flow._running.program.leaves)
         return f", and threads wait for {' and '.join(names) or 'a lock'}"
     if limit.resource == "gil":
-        names = [function_name(step.function) for step in functions_of(present.flow._running.program)]
+        running = present.flow._running
+        steps = functions_of(running.program) if running.has_random_access else ()
+        names = [function_name(step.function) for step in steps]
         what = f"{', '.join(dict.fromkeys(names))} holds" if names else "its Python code holds"
         return f"; {what} the GIL, so that threads work one after another"
     if limit.resource == "workers":

@@ -1,0 +1,191 @@
+"""What is proposed, for what, and how it is spelled."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import penstock as ps
+from ailing_sources import Quick, cached_flow_of, flow_of, quick_step
+from diagnosis.patients import MACHINE, feed_run, patient
+from made_sources import Pictures
+from penstock.diagnosis import trials
+from penstock.diagnosis.cost_model import ModelCost, SampleCost, Setup
+from penstock.diagnosis.diagnosing import applied
+from penstock.diagnosis.diagnosis import Remedy
+from penstock.diagnosis.hardware import Gpu
+from penstock.diagnosis.remedies import (
+    MOST_REMEDIES,
+    WORTH_SAYING,
+    disk_remedy,
+    executor_remedy,
+    model_remedy,
+    prefetch_remedy,
+    remedies_of,
+    workers_remedy,
+)
+from penstock.diagnosis.spelling import Spelling
+from penstock.flow.steps import Cache
+
+HOLDS_GIL = SampleCost(cpu=0.01, contention=0.03, threads=4)
+
+
+def test_processes_are_for_what_holds_the_gil_and_bring_what_the_cores_allow() -> None:
+    found = executor_remedy(patient(cost=HOLDS_GIL))
+    assert found is not None and found.is_cheap
+    assert found.speed_up == pytest.approx(4.0)
+    assert executor_remedy(patient()) is None
+    assert executor_remedy(patient(cost=HOLDS_GIL, setup=Setup(4, None, in_threads=False))) is None
+
+
+def test_processes_are_not_proposed_for_what_cannot_be_sent_to_them() -> None:
+    lock = threading.Lock()
+    flow = ps.Flow(Quick()).map(lambda image: image if lock else None, field="image").batch(8)
+    assert executor_remedy(patient(flow, cost=HOLDS_GIL)) is None
+
+
+def test_workers_that_are_pinned_are_let_go() -> None:
+    found = workers_remedy(patient(setup=Setup(4, 1)))
+    assert found is not None and found.speed_up == pytest.approx(4.0)
+    assert workers_remedy(patient()) is None
+
+
+def test_batches_ahead_are_let_go_where_feed_and_model_wait_for_one_another() -> None:
+    pinned = flow_of(Quick()).prefetch(1)
+    slow = patient(pinned, model=ModelCost(1 / 400), together=feed_run(200, 5, 5))
+    found = prefetch_remedy(slow)
+    assert found is not None and found.speed_up == pytest.approx(2.0)
+    assert prefetch_remedy(replace(slow, together=feed_run(390, 5, 5))) is None
+    assert prefetch_remedy(patient(model=ModelCost(1 / 400), together=feed_run(200, 5, 5))) is None
+
+
+def test_a_faster_disk_helps_until_the_next_limit() -> None:
+    found = disk_remedy(patient(cost=SampleCost(cpu=0.01, reading_rate=100)))
+    assert found is not None and found.speed_up == pytest.approx(4.0) and not found.is_cheap
+    assert disk_remedy(patient()) is None
+
+
+def test_a_faster_model_helps_until_the_feed_binds_and_is_warned_of() -> None:
+    found = model_remedy(patient(model=ModelCost(1 / 100)))
+    assert found is not None and found.speed_up == pytest.approx(4.0) and "accuracy" in found.warning
+    assert not found.is_cheap
+
+
+def test_what_brings_less_than_a_tenth_is_not_said_and_the_best_come_first() -> None:
+    found, notes = remedies_of(patient(cached_flow_of(Quick()), setup=Setup(4, 1)), deadline=0.0)
+    assert [one.name for one in found] == ["workers"]
+    assert [one.speed_up for one in found] == sorted((one.speed_up for one in found), reverse=True)
+    assert all(one.speed_up >= WORTH_SAYING for one in found) and len(found) <= MOST_REMEDIES
+    assert any("the time was over" in note for note in notes)
+
+
+# Trials
+
+
+def test_a_cache_that_does_not_fit_is_not_proposed() -> None:
+    fits = trials.cache_remedy(patient(flow_of(Pictures(40))))
+    assert fits is not None and fits.is_cheap and "needs" in fits.needs
+    small = flow_of(Pictures(40), memory=20_000)
+    assert trials.cache_remedy(patient(small)) is None
+
+
+def test_a_plan_with_a_cache_gets_no_second_one() -> None:
+    assert trials.cache_remedy(patient(cached_flow_of(Pictures(40)))) is None
+
+
+def test_each_process_would_keep_samples_of_its_own_so_they_get_no_cache() -> None:
+    assert trials.cache_remedy(patient(flow_of(Pictures(40), executor="process"))) is None
+
+
+def test_images_are_stored_smaller_where_they_are_resized_anyway() -> None:
+    large = Pictures(20, "jpeg")
+    flow = ps.Flow(large).map(ps.augment.RandomResizedCrop(8)).batch(4)
+    assert trials.smaller_side(flow, large) == 8  # of 32 × 24, with room to crop
+    cropped = ps.Flow(large).map(ps.augment.RandomCrop(8)).batch(4)
+    assert trials.smaller_side(cropped, large) is None  # pixels would be others
+    about = ps.Flow(large).map(ps.augment.RandomResizedCrop(24)).batch(4)
+    assert trials.smaller_side(about, large) is None
+
+
+def test_a_trial_packs_a_few_samples_and_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    flow = ps.Flow(Pictures(60, "jpeg")).map(ps.augment.RandomResizedCrop(8)).batch(4)
+    found = trials.pack_remedy(patient(flow))
+    assert found is not None and found.what == "pack at 8 px" and "of disk" in found.needs
+    assert "shortest_side=8" in found.how and not found.is_cheap
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_steps_on_pixels_go_to_a_device_only_where_there_is_one() -> None:
+    flow = ps.Flow(Pictures(20)).map(ps.augment.Resize(8)).map(ps.augment.Grey()).batch(4)
+    assert trials.device_remedy(patient(flow)) is None
+    found = trials.device_remedy(patient(flow, hardware=replace(MACHINE, gpus=(Gpu("a GPU", 8 * 2**30),))))
+    assert found is not None and "Grey" in found.what
+
+
+def test_larger_batches_are_suggested_with_a_warning_and_never_applied() -> None:
+    present = replace(patient(model=ModelCost(1.0)), step=quick_step)
+    found = trials.batch_remedy(present)
+    assert found is not None and "accuracy" in found.warning and not found.is_cheap
+    assert found.how == ".batch(32)"
+
+
+def test_a_step_that_takes_no_larger_batch_is_no_error() -> None:
+    def picky(batch: dict[str, Any]) -> None:
+        if len(batch["index"]) > 8:
+            raise ValueError("eight, please")
+
+    assert trials.batch_remedy(replace(patient(model=ModelCost(1.0)), step=picky)) is None
+
+
+def test_batches_of_lists_and_arrays_are_repeated() -> None:
+    found = trials.repeated({"index": np.arange(2), "name": ["a", "b"]}, 2)
+    assert found is not None and found["index"].tolist() == [0, 1] * 4 and found["name"] == ["a", "b"] * 4
+    assert trials.repeated({"index": np.arange(3)}, 2) is None
+
+
+# Put in place
+
+
+@pytest.mark.parametrize("name", ["executor", "workers", "prefetch", "cache"])
+def test_cheap_remedies_leave_batches_as_they_are(name: str) -> None:
+    flow = flow_of(Quick(20), workers=1).prefetch(1)
+    cured = applied(flow, Remedy(name, "", 2.0, "", is_cheap=True))
+    before = [batch["image"].copy() for batch in flow.epoch(0)]
+    after = [batch["image"].copy() for batch in cured.epoch(0)]
+    cured.close()
+    assert all(np.array_equal(one, other) for one, other in zip(before, after, strict=True))
+    assert (cured._plan, cured._options) != (flow._plan, flow._options)
+
+
+def test_a_cache_comes_before_what_is_random() -> None:
+    flow = ps.Flow(Pictures(20)).shuffle().map(ps.augment.Resize(16)).map(ps.augment.RandomCrop(8)).batch(4)
+    steps = applied(flow, Remedy("cache", "", 2.0, "", is_cheap=True))._plan.steps
+    assert [step.name for step in steps] == ["shuffle", "Resize", "cache", "RandomCrop", "batch"]
+    assert Cache("memory") in steps
+
+
+# Spelling
+
+
+def test_remedies_of_recipes_are_commands() -> None:
+    spelled = Spelling(recipe="my pets.yaml", data="pets", kind="images")
+    assert spelled.setting("executor", "process") == "penstock train 'my pets.yaml' feed.executor=process"
+    assert spelled.cache("shuffle") == "penstock train 'my pets.yaml' feed.cache=memory"
+    assert spelled.batch(64) == "penstock train 'my pets.yaml' train.batch_size=64"
+    assert spelled.pack(256) == (
+        "penstock pack images pets -o pets-256.pack --shortest-side 256 && "
+        "penstock train 'my pets.yaml' data.path=pets-256.pack"
+    )
+
+
+def test_remedies_of_data_are_commands_and_those_of_flows_python() -> None:
+    assert Spelling(data="big.h5").pack(None) == "penstock pack data big.h5 -o big.pack"
+    assert Spelling().pack(256) == 'ps.pack(source, "data-256.pack", shortest_side=256)'
+    assert Spelling().setting("workers", "auto") == "ps.Flow(source, workers='auto')"
+    assert Spelling().cache("shuffle") == ".cache() behind .shuffle"
