@@ -11,6 +11,6 @@ from penstock.recipes.templates import recipe_text
 @click.command(epilog=examples("recipe images > pets.yaml"))
 @click.argument("kind")
 def recipe(kind: str) -> int:
-    """Write a commented recipe with every key and its default. KIND: images or trees."""
+    """Write a commented recipe with every key and its default. KIND: images, trees or behaviour."""
     click.echo(recipe_text(kind), nl=False)
     return 0

@@ -33,6 +33,11 @@ TEMPLATES = {
         "Learns where things are, from images or rasters with boxes.",
         {("data", "path"): "crowns.pack", ("run", "folder"): "runs/trees"},
     ),
+    "behaviour": Template(
+        "behaviour",
+        "Learns what animals do in each frame, from videos with a row of labels for every frame.",
+        {("data", "path"): "mice.pack", ("run", "folder"): "runs/mice"},
+    ),
 }
 
 
