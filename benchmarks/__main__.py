@@ -17,7 +17,7 @@ from pathlib import Path
 
 from benchmarks.rendering import PAGE, RESULTS, ROOT, write
 
-TABLES = ("kernel", "packing", "feed", "formats", "frameworks", "export", "boxes", "training")
+TABLES = ("kernel", "packing", "feed", "formats", "frameworks", "export", "boxes", "training", "video")
 
 
 def run(table: str, results: Path, rounds: int | None) -> bool:

@@ -159,7 +159,11 @@ def clips(home: Path) -> Workload:
         "clips/s",
         Expected(MANY_CLIPS, shape, "uint8", _mean_of(ps.open(jpeg)), 3 * LEVELS_APART),
         entries,
-        [Bar("Penstock, JPEG", BEST_PEER, 45.0), Bar("Penstock, JPEG", "bare Arrow loop, JPEG", 0.95)],
+        [
+            Bar("Penstock, JPEG", BEST_PEER, 45.0),
+            Bar("Penstock, JPEG", "bare Arrow loop, JPEG", 0.95),
+            Bar("Penstock, raw", "bare Arrow loop, raw", 0.5),
+        ],
         _settings(
             home,
             videos=str(folder),

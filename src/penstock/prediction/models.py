@@ -20,6 +20,8 @@ from penstock.tasks.weight_files import write_weights
 if TYPE_CHECKING:
     import pandas as pd
 
+    from penstock.results.ethograms import Ethogram
+
 # A network sees so many rows at a time, the last group filled up: libraries sum in another order for other shapes, so
 # only with one shape is an answer the same whatever it came with. Small on a CPU, where one photo should not wait long.
 GROUP_ROWS = {"cpu": 8}
@@ -96,7 +98,7 @@ class Model:
         found = list(dealt(self.copies, answers, range(0, count, self.group_rows)))
         return {name: _joined([one[name] for one in found]) for name in found[0]} if found else {}
 
-    def predict(self, data: Any, **options: Any) -> pd.DataFrame | Path:
+    def predict(self, data: Any, **options: Any) -> pd.DataFrame | Ethogram | list[Ethogram] | Path:
         """See `penstock.predict`."""
         from penstock.prediction.predicting import predict
 

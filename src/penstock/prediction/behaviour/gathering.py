@@ -54,12 +54,13 @@ class Gatherer:
     """Pushes the frames of one video through a network and keeps what comes out."""
 
     def __init__(self, placed: Placed, precision: str, file: FeatureFile, *, first: int) -> None:
-        self._stream = FeatureStream(placed.network, placed.device, precision)  # type: ignore[arg-type]
+        network: Any = placed.network
+        self._stream = FeatureStream(network, placed.device, precision)
         self._file = file
         self._left_out = file.frames - first  # frames that are pushed only to be looked back at
         self._times = np.zeros(0)
         self._known = set(file.problems)
-        self._split = placed.network.frames.spatial_features  # type: ignore[union-attr]
+        self._split = network.frames.spatial_features
         self._noted_at = time.monotonic()
 
     def gather(self, video: StreamedVideo, progress: Callable[[int], object]) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -53,12 +54,7 @@ def _files(data: Any, framing: Framing) -> list[VideoJob]:
     if not videos:
         raise DataError([Problem(str(data), None, "there is no video", "Name a video, a folder of them, or a pack")])
     return [
-        VideoJob(
-            video.name,
-            video.path.as_posix(),
-            (*state_of(video), framing),
-            lambda video=video: supply_of(video, framing),
-        )  # type: ignore[misc]
+        VideoJob(video.name, video.path.as_posix(), (*state_of(video), framing), partial(supply_of, video, framing))
         for video in videos
     ]
 
@@ -68,6 +64,10 @@ def _stored(source: Source, framing: Framing) -> list[VideoJob]:
     state = (type(source).__name__, "" if fingerprint is None else fingerprint(), len(source), framing)
     place = str(getattr(source, "path", type(source).__name__))
     return [
-        VideoJob(name, f"{place}#{name}", (*state, name), lambda supply=supply: supply)  # type: ignore[misc]
+        VideoJob(name, f"{place}#{name}", (*state, name), partial(_itself, supply))
         for name, supply in stored_videos(source, framing)
     ]
+
+
+def _itself(supply: Supply) -> Supply:
+    return supply
