@@ -79,3 +79,11 @@ def test_without_workers_nothing_is_made_while_the_model_runs() -> None:
 def test_threads_are_never_worth_less_than_one_of_them() -> None:
     cost = SampleCost(cpu=0.01, contention=1.0, threads=4)
     assert binding(cost) == ("gil", pytest.approx(100))
+
+
+def test_cores_that_others_use_count_by_what_they_leave() -> None:
+    quarter = Setup(cores=4, workers=None, share=0.25)
+    assert binding(SampleCost(cpu=0.01), quarter) == ("cores", pytest.approx(100))
+    assert binding(SampleCost(cpu=0.01, wait=0.06), Setup(4, 1, share=0.25)) == ("workers", pytest.approx(10))
+    assert binding(SampleCost(cpu=0.001, reading_rate=50), quarter) == ("disk", 50)
+    assert training_rate(SampleCost(cpu=0.01), quarter, ModelCost(0.001, cpu=0.01)) == pytest.approx(50)

@@ -61,7 +61,7 @@ def test_time_without_a_core_is_no_waiting() -> None:
     costs.hops["decode"].add(HopCost(10, 1.0, 4.0, 0))
     found = SampleTimes.of(costs, 10, 1)
     assert found.wait_seconds == pytest.approx(0.1) and found.core_wait_seconds == pytest.approx(0.3)
-    assert found.is_crowded_out
+    assert found.core_share == pytest.approx(0.25)
 
 
 def test_a_lock_is_held_while_reading() -> None:

@@ -185,6 +185,7 @@ def test_remedies_of_recipes_are_commands() -> None:
 
 
 def test_remedies_of_data_are_commands_and_those_of_flows_python() -> None:
+    assert Spelling(data="mice", kind="videos").pack(256) == "penstock pack videos mice -o mice-256.pack --size 256x256"
     assert Spelling(data="big.h5").pack(None) == "penstock pack data big.h5 -o big.pack"
     assert Spelling().pack(256) == 'ps.pack(source, "data-256.pack", shortest_side=256)'
     assert Spelling().setting("workers", "auto") == "ps.Flow(source, workers='auto')"

@@ -6,7 +6,7 @@ import penstock as ps
 from ailing_sources import Quick, slow_function
 from diagnosis.patients import feed_run, patient, times
 from penstock.diagnosis.cost_model import ModelCost, SampleCost, Setup
-from penstock.diagnosis.profiling import Profile, SampleTimes
+from penstock.diagnosis.profiling import Profile
 from penstock.diagnosis.verdicts import verdict_of
 
 
@@ -73,7 +73,5 @@ def test_handing_over_may_be_all_there_is() -> None:
 
 
 def test_other_programs_are_mentioned_where_they_have_the_cores() -> None:
-    alone = times()
-    crowded = SampleTimes(4, alone.hops, core_wait_seconds=0.05, lock_wait_seconds=0.0)
-    found = verdict_of(patient(profile=Profile(alone, crowded), feed=feed_run(100)))
-    assert "other programs use most of the cores, by itself it could give 400" in str(found)
+    found = verdict_of(patient(setup=Setup(4, None, share=0.25), feed=feed_run(100)))
+    assert "other programs use most of the cores, with all of them it could give 400" in str(found)

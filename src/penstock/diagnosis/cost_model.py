@@ -8,7 +8,8 @@
     gil          n / (c + r + x)     x: seconds that n threads keep one another waiting; not for processes
     deliver      1 / d
 
-x is at most (n - 1) (c + r): then one thread works at a time, and n are worth as much as one.
+x is at most (n - 1) (c + r): then one thread works at a time, and n are worth as much as one. Where other programs use
+the cores too, a thread has one for the share s of the time that it could use it: c, d, l and m are then divided by s.
 
 The feed gives the least of these, F. With no workers at all it gives 1 / (c + r + d).
 
@@ -24,7 +25,7 @@ model, so that what it leaves out (other programs on the machine, the end of an 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 Resource = Literal["cores", "workers", "calling thread", "disk", "lock", "gil", "deliver", "model"]
@@ -51,6 +52,10 @@ class SampleCost:
     def is_contended(self) -> bool:
         return self.contention > NOTABLE_CONTENTION * (self.in_hand + self.contention)
 
+    def stretched(self, share: float) -> SampleCost:
+        """The same where a thread has a core for this share of the time only."""
+        return replace(self, cpu=self.cpu / share, deliver=self.deliver / share, locked=self.locked / share)
+
 
 @dataclass(frozen=True)
 class Setup:
@@ -59,6 +64,7 @@ class Setup:
     cores: int
     workers: int | None  # None: as many as help
     in_threads: bool = True  # of one process, which share a GIL and the locks of sources
+    share: float = 1.0  # s: 1 where no other program uses the cores
 
 
 @dataclass(frozen=True)
@@ -83,6 +89,7 @@ class Limit:
 
 def limits(cost: SampleCost, setup: Setup) -> tuple[Limit, ...]:
     """Every limit of a feed, the one that binds first."""
+    cost = cost.stretched(setup.share)
     if setup.workers == 0:
         return (Limit("calling thread", _per_second(1.0, cost.in_hand + cost.deliver)),)
     found = [
@@ -116,7 +123,7 @@ def training_rate(cost: SampleCost, setup: Setup, model: ModelCost | None) -> fl
         return feed
     if setup.workers == 0:
         return _per_second(1.0, 1.0 / max(feed, 1e-12) + model.seconds)
-    return min(feed, model.rate, _per_second(setup.cores, cost.cpu + cost.deliver + model.cpu))
+    return min(feed, model.rate, _per_second(setup.cores * setup.share, cost.cpu + cost.deliver + model.cpu))
 
 
 def _per_second(count: float, seconds: float) -> float:

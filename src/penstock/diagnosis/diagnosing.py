@@ -92,7 +92,7 @@ def measured(flow: Flow, step: Step | None, options: Options, spelling: Spelling
         together = None if step is None else run_feed(running, TOGETHER * options.seconds, step)
     finally:
         running.close()
-    setup = Setup(cores(), flow._options.workers, feed.executor != "process")
+    setup = Setup(cores(), flow._options.workers, feed.executor != "process", _core_share(profiled))
     return Present(flow, step, profiled, cost, setup, model, feed, together, reading, hardware, spelling)
 
 
@@ -126,6 +126,11 @@ def _profiled(flow: Flow, feed: FeedRun, seconds: float) -> Profile:
             costs.hops[hop].wait_seconds += moment.wait_seconds[hop]
     times = SampleTimes.of(costs, feed.samples, 1)
     return Profile(times, times)
+
+
+def _core_share(profiled: Profile) -> float:
+    """What other programs leave of the cores; threads beyond their number wait for one another."""
+    return min(profiled.crowded.core_share * max(profiled.crowded.threads / cores(), 1.0), 1.0)
 
 
 # Remedies that are put in place

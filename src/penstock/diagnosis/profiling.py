@@ -21,6 +21,7 @@ from penstock.flow.workers.tasks import Task
 from penstock.flow.workers.threads import Threads
 
 MOST_SAMPLES = 256
+LEAST_SHARE = 0.01
 TASKS_OF_THREAD = 4  # in one pass: enough that threads end about together
 
 
@@ -62,9 +63,10 @@ class SampleTimes:
         return cls(threads, hops, costs.core_wait_seconds / samples, costs.lock_wait_seconds / samples)
 
     @property
-    def is_crowded_out(self) -> bool:
-        """Whether other programs had the cores for longer than these threads."""
-        return self.core_wait_seconds > self.cpu_seconds
+    def core_share(self) -> float:
+        """The part of the time that a thread had a core when it could use one."""
+        wanted = self.cpu_seconds + self.core_wait_seconds
+        return max(self.cpu_seconds / wanted, LEAST_SHARE) if wanted else 1.0
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from penstock.diagnosis import trials
-from penstock.diagnosis.cost_model import Setup, feed_rate, limits
+from penstock.diagnosis.cost_model import feed_rate, limits
 from penstock.diagnosis.diagnosis import Remedy
 from penstock.diagnosis.present import Present
 from penstock.diagnosis.variants import can_be_tried, pinned_prefetch
@@ -116,7 +116,7 @@ def model_remedy(present: Present) -> Remedy | None:
     """A faster model, where the feed could give more than it takes."""
     if present.model is None or present.setup.workers == 0:
         return None
-    free = feed_rate(present.cost, Setup(present.setup.cores, present.setup.workers, present.setup.in_threads))
+    free = feed_rate(present.cost, present.setup)
     return Remedy(
         "model",
         f"a faster model: the feed could give {free:,.0f} samples/s",

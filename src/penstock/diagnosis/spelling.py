@@ -39,6 +39,8 @@ class Spelling:
             return f'ps.pack(source, "{_pack_name("data", side)}"{option})'
         name = _pack_name(Path(self.data).stem or "data", side)
         option = "" if side is None else f" --shortest-side {side}"
+        if side is not None and self.kind == "videos":
+            option = f" --size {side}x{side}"
         command = f"penstock pack {self.kind} {shlex.quote(self.data)} -o {shlex.quote(name)}{option}"
         return f"{command} && penstock train {shlex.quote(self.recipe)} data.path={name}" if self.recipe else command
 

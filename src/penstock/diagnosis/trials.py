@@ -52,15 +52,14 @@ SMALL_BATCH = 64  # from here on, larger ones bring a network little
 
 def trial_samples(present: Present) -> int:
     """So many that making them takes all cores about a second."""
-    seconds = max(present.cost.in_hand, 1e-6)
-    return int(np.clip(TRIAL_SECONDS * present.setup.cores / seconds, FEWEST, MOST))
+    return int(np.clip(TRIAL_SECONDS * present.feed.rate, FEWEST, MOST))
 
 
 def _tried(flow: Flow, present: Present, reading_rate: float) -> tuple[SampleCost, Setup]:
     """The cost of a sample of another flow, and what it would run on."""
     program = flow._running.program
     cost = cost_of(profile(program, TRIAL_SECONDS), present.cost.deliver, reading_rate)
-    is_threads = choice_of(program, flow._options).kind == "thread"
+    is_threads = choice_of(program, flow._options).kind != "process"
     return cost, replace(present.setup, in_threads=is_threads)
 
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
-from penstock.diagnosis.cost_model import Limit
+from penstock.diagnosis.cost_model import Limit, feed_rate
 from penstock.diagnosis.diagnosis import Verdict
 from penstock.diagnosis.present import Present
 from penstock.flow.making.chains import function_name
@@ -14,7 +16,7 @@ from penstock.flow.measuring.hops import HOPS
 from penstock.flow.measuring.lock_wait import lock_names
 
 SHARED = 0.9  # of what the scarcer of both allows: then feed and model take cores from one another
-STARVED = 0.6  # of what the costs of the feed promise
+STARVED = 0.5  # of the cores: other programs have more of them than this one
 
 
 def verdict_of(present: Present) -> Verdict:
@@ -47,10 +49,10 @@ def _cores_are_shared(present: Present) -> bool:
 
 def _busy(present: Present) -> str:
     """A word on other programs, where they take the cores."""
-    could = present.binding.rate
-    if not present.profile.crowded.is_crowded_out or present.feed.rate > STARVED * could:
+    if present.setup.share > STARVED:
         return ""
-    return f"; other programs use most of the cores, by itself it could give {could:,.0f}"
+    could = feed_rate(present.cost, replace(present.setup, share=1.0))
+    return f"; other programs use most of the cores, with all of them it could give {could:,.0f}"
 
 
 def _hop(present: Present, limit: Limit) -> str:

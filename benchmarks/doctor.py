@@ -1,0 +1,90 @@
+"""Is the doctor right? What binds in prepared ailments must be named, and each remedy bring what was predicted.
+
+python -m benchmarks.doctor                        all nine ailments, some minutes
+python -m benchmarks.doctor disk --rounds 1        those with "disk" in their name, quickly
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import statistics
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import penstock as ps
+from benchmarks.ailments import Ailment, Step, Ward, ailments
+from benchmarks.rounds import Result
+from benchmarks.tables import Table
+
+MOST_ERROR = 0.25  # of the predicted speed-up
+LONGEST_SECONDS = 30.0
+MEASURED_SECONDS = 4.0
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("names", nargs="*", help="parts of the names of ailments; all without any")
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--json", type=Path)
+    parser.add_argument("--folder", type=Path, default=Path(tempfile.gettempdir()) / "penstock-benchmarks" / "doctor")
+    options = parser.parse_args()
+    os.environ["PENSTOCK_CACHE"] = str(options.folder / "penstock-cache")  # what is remembered stays with the data
+    table = Table("doctor", options.json)
+    for ailment in ailments(Ward(options.folder)):
+        if not options.names or any(name in ailment.name for name in options.names):
+            for result in examined(ailment, options.rounds):
+                table.add(result)
+
+
+def examined(ailment: Ailment, rounds: int) -> Iterator[Result]:
+    """What the doctor says, and whether it is so."""
+    flow, step = ailment.sick()
+    found = ps.doctor(flow, step)
+    named, wanted = (found.verdict.resource, found.verdict.hop), (ailment.resource, ailment.hop)
+    yield Result(f"{ailment.name}: what binds", " ".join(named), " ".join(wanted), named == wanted)
+    yield Result(
+        f"{ailment.name}: time", f"{found.seconds:.1f} s", f"< {LONGEST_SECONDS:.0f} s", found.seconds < LONGEST_SECONDS
+    )
+    remedy = next((one for one in found.remedies if one.name == ailment.remedy), None)
+    if remedy is None:
+        names = ", ".join(one.name for one in found.remedies) or "none"
+        yield Result(f"{ailment.name}: its remedy", names, ailment.remedy, False)
+        return
+    real = speed_up(ailment, rounds)
+    error = remedy.speed_up / real - 1
+    figure = f"× {remedy.speed_up:.2f} predicted, × {real:.2f} measured ({error:+.0%})"
+    yield Result(f"{ailment.name}: {remedy.what}", figure, f"within {MOST_ERROR:.0%}", abs(error) <= MOST_ERROR)
+
+
+def speed_up(ailment: Ailment, rounds: int) -> float:
+    """How many times as fast the cured patient is, in alternating rounds."""
+    sick, cured = ailment.sick(), ailment.cured()
+    pairs = [(rate(*sick), rate(*cured)) for _ in range(rounds)]
+    for flow, _ in (sick, cured):
+        flow.close()
+    return statistics.median(after for _, after in pairs) / statistics.median(before for before, _ in pairs)
+
+
+def rate(flow: ps.Flow, step: Step | None) -> float:
+    """Samples a second of a plain loop, after an epoch that starts workers and fills caches."""
+    for batch in flow:
+        _use(batch, step)
+    begin, samples = time.perf_counter(), 0
+    while time.perf_counter() - begin < MEASURED_SECONDS:
+        for batch in flow:
+            _use(batch, step)
+            samples += len(batch["index"])
+    return samples / (time.perf_counter() - begin)
+
+
+def _use(batch: dict[str, Any], step: Step | None) -> None:
+    if step is not None:
+        step(batch)
+
+
+if __name__ == "__main__":
+    main()
