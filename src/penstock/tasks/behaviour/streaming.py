@@ -163,7 +163,11 @@ def sequence_logits(network: BehaviourNetwork, features: Any, *, block: int = SE
         for start in range(0, count, block):
             stop = min(count, start + block)
             first, last = max(0, start - margin), min(count, stop + margin)
-            window = torch.as_tensor(features[first:last]).to(device, torch.float32)
-            logits = network.sequence(window.T[None])[0].T
+            logits = network.sequence(_float_rows(features[first:last]).to(device).T[None])[0].T
             found[start:stop] = logits[start - first : stop - first].cpu().numpy()
     return found
+
+
+def _float_rows(rows: Any) -> torch.Tensor:
+    """A copy: torch wants memory that can be written to, and mapped files cannot."""
+    return rows.float() if isinstance(rows, torch.Tensor) else torch.from_numpy(np.array(rows, np.float32))
