@@ -177,7 +177,7 @@ torch.set_num_threads(1)
 torch.manual_seed(0)
 task = ps.Detection(["Tree"], backbone="tiny", levels=3, anchor_scale=4.0, gsd=None)
 network = task.network()
-network.head.classification_head.cls_logits.bias += 3.6
+network.head.classification_head.cls_logits.bias.data += 3.6
 ps.predict(ps.Model(task, network, device="cpu"), {raster!r}, output={output!r}, tile_px=1600)
 """
 

@@ -40,6 +40,10 @@ SOURCE_OPTIONS: dict[str, tuple[Any, str]] = {
     "split_from": (str, "Column of the table that names the split; by default the one called split."),
     "tile_px": (int, "Side of a tile in pixels."),
     "overlap": (float, "Overlap of neighbouring tiles, as a fraction."),
+    "gsd": (
+        float,
+        "Metres of ground in a pixel that rasters of any resolution are brought to; by default as they are.",
+    ),
     "min_kept": (float, "A tile keeps a box of which more than this share lies inside it."),
     "lost_boxes": (
         click.Choice(["assign", "drop", "error"]),

@@ -23,8 +23,8 @@ from penstock.prediction.boxes.window_plans import WindowPlan, window_plan
 from penstock.prediction.models import Model
 from penstock.results.box_tables import box_table
 from penstock.results.georeferences import Georeference
+from penstock.results.ground_resolution import metres_per_pixel
 from penstock.samples import Source, annotations_of
-from penstock.tasks.detection.fitting import metres_per_pixel
 
 # Threads that read windows, where the user does not say: two keep ahead of any network, also of compressed rasters.
 AUTO_READERS = 2

@@ -16,10 +16,9 @@ from numpy.typing import NDArray
 from penstock.codecs.opencv import opencv
 from penstock.geometry import TileGrid
 from penstock.geometry.mosaics import WindowGrid, windows
+from penstock.results.ground_resolution import same_resolution
 
 Pixels = NDArray[np.uint8]
-# Resolutions that differ by less are the same.
-SAME_RESOLUTION = 0.02
 
 
 @dataclass(frozen=True)
@@ -89,7 +88,7 @@ def window_plan(
     stride    from one place of the network to the next, in pixels that it is shown
     ratio     pixels of the image for each that the network is shown
     """
-    ratio = 1.0 if abs(ratio - 1) <= SAME_RESOLUTION else ratio
+    ratio = 1.0 if same_resolution(ratio) else ratio
     tile = max(1, round(tile_px * ratio))
     step = stride if ratio == 1 and stride <= tile else 1
     # Up to half of the overlap is given for a whole stride: shorter distances would double the work of long strides.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -9,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from penstock.errors import Problem, RecipeError, one_of
 from penstock.geometry import TileGrid
+from penstock.results.ground_resolution import metres_per_pixel, same_resolution
+from penstock.sources.rasters.raster_files import RasterFile
 from penstock.sources.rasters.tile_boxes import TileBoxes
 
 if TYPE_CHECKING:
@@ -26,15 +29,31 @@ class TileOptions:
     min_kept: float
     lost_boxes: str
     skip_nodata: bool
+    gsd: float | None = None
 
     def __post_init__(self) -> None:
         one_of("lost_boxes", self.lost_boxes, LOST_BOXES)
         if not 0 <= self.min_kept < 1:
             raise RecipeError(f"min_kept={self.min_kept} must be a fraction from 0 to below 1, such as 0.5.")
+        if self.gsd is not None and (isinstance(self.gsd, bool) or not 0 < self.gsd < math.inf):
+            raise RecipeError(f"gsd={self.gsd!r} must be metres in a pixel, such as 0.1.")
         self.grid(1, 1)
 
-    def grid(self, width: int, height: int) -> TileGrid:
-        return TileGrid.over(width, height, self.tile_px, self.overlap)
+    def grid(self, width: int, height: int, ratio: float = 1.0) -> TileGrid:
+        """The tiles of a raster; `ratio` are its pixels for each of a tile."""
+        side = self.tile_px if ratio == 1 else max(1, round(self.tile_px * ratio))
+        return TileGrid.over(width, height, side, self.overlap)
+
+    def ratio(self, raster: RasterFile) -> float | None:
+        """Pixels of a raster for each of its tiles, so that these have the resolution that is wanted; None where the
+        raster is on no map."""
+        if self.gsd is None:
+            return 1.0
+        place = {"x": raster.width / 2, "y": raster.height / 2}
+        found = metres_per_pixel(raster.transform, raster.crs, **place)
+        if found is None:
+            return None
+        return 1.0 if same_resolution(self.gsd / found) else self.gsd / found
 
 
 @dataclass(frozen=True, eq=False)

@@ -55,10 +55,11 @@ class RasterFile:
     crs: str
     rules: PixelRules
 
-    def tile_transform(self, window: Window) -> tuple[float, ...]:
-        """From the pixel corners of a tile to the map."""
+    def tile_transform(self, window: Window, across: float = 1.0, down: float = 1.0) -> tuple[float, ...]:
+        """From the pixel corners of a tile to the map, each pixel of which is so many of the raster."""
         a, b, c, d, e, f = self.transform
-        return a, b, a * window.x + b * window.y + c, d, e, d * window.x + e * window.y + f
+        west, north = a * window.x + b * window.y + c, d * window.x + e * window.y + f
+        return a * across, b * down, west, d * across, e * down, north
 
 
 def describe_raster(path: Path, options: PixelOptions) -> tuple[RasterFile | None, Problem | None]:

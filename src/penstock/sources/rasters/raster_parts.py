@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from penstock.codecs.headers import UnreadableImage
+from penstock.codecs.resizing import resized
 from penstock.geometry import TileGrid, Window
 from penstock.samples import Origin, Raw, Sample
 from penstock.sources.paths import origin_of
@@ -21,7 +22,10 @@ from penstock.sources.rasters.tile_boxes import TileBoxes
 
 @dataclass(frozen=True, eq=False)
 class RasterPart:
-    """The tiles of one raster; `numbers` are those that are samples, as the grid counts them."""
+    """The tiles of one raster; `numbers` are those that are samples, as the grid counts them.
+
+    `size` is the width and height of a sample: that of a tile, or of the resolution that it is brought to.
+    """
 
     key: str
     group: str
@@ -32,6 +36,7 @@ class RasterPart:
     boxes: TileBoxes
     has_boxes: bool
     handles: Handles
+    size: tuple[int, int]
 
     def __len__(self) -> int:
         return len(self.numbers)
@@ -58,7 +63,8 @@ class RasterPart:
 
     def stamp(self) -> bytes:
         """Bytes that change when the annotations, the tiles or the pixel rules do."""
-        settings = repr((self.grid, self.raster.rules, self.group, self.split)).encode()
+        size = (self.size,) if self._is_resized else ()
+        settings = repr((self.grid, self.raster.rules, self.group, self.split, *size)).encode()
         dealt = (self.numbers, self.boxes.starts, self.boxes.boxes, self.boxes.labels)
         return settings + b"".join(array.tobytes() for array in dealt)
 
@@ -82,13 +88,24 @@ class RasterPart:
     def decode(self, raw: Raw) -> Sample:
         if isinstance(raw.data, DamagedTile):
             raise UnreadableImage(raw.data.reason)
-        return {"image": to_rgb(raw.data, self.raster.rules), **self.annotations(raw.index)}
+        image = to_rgb(raw.data, self.raster.rules)
+        shown = resized(image, *self.size) if self._is_resized else image
+        return {"image": shown, **self.annotations(raw.index)}
+
+    @property
+    def _is_resized(self) -> bool:
+        return self.size != (self.grid.tile_width, self.grid.tile_height)
+
+    @property
+    def _tile_px_of_one(self) -> tuple[float, float]:
+        """Pixels of the raster for each of a sample, along both axes."""
+        return self.grid.tile_width / self.size[0], self.grid.tile_height / self.size[1]
 
     def annotations(self, index: int) -> Sample:
         window = self.window(index)
         sample: Sample = {
             "window": np.array(window, np.int32),
-            "transform": np.array(self.raster.tile_transform(window)),
+            "transform": np.array(self.raster.tile_transform(window, *self._tile_px_of_one)),
             "crs": self.raster.crs,
             "key": self.tile_key(index),
             "group": self.group,
@@ -96,7 +113,8 @@ class RasterPart:
         if self.split is not None:
             sample["split"] = self.split
         if self.has_boxes:
-            sample["boxes"], sample["box_label"] = self.boxes.of(int(self.numbers[index]))
+            boxes, sample["box_label"] = self.boxes.of(int(self.numbers[index]))
+            sample["boxes"] = boxes / np.tile(np.float32(self._tile_px_of_one), 2) if self._is_resized else boxes
         return sample
 
 

@@ -46,6 +46,7 @@ class Rasters:
 
     A box goes to every tile that keeps more than `min_kept` of its area; one that no tile keeps goes to the tile
     that holds most of it (`lost_boxes="assign"`), is left out ("drop") or becomes a problem ("error").
+    With `gsd`, metres in a pixel, rasters of any resolution give tiles of that one.
     `group_from` is a pattern for file names, or a column of the annotations; otherwise each raster is a group.
     `split_from` is a column of the annotations that names the split of each raster.
     How pixels become RGB is said in the table of `penstock.sources.rasters.raster_pixels`.
@@ -58,6 +59,7 @@ class Rasters:
         boxes: Any = None,
         tile_px: int = 400,
         overlap: float = 0.05,
+        gsd: float | None = None,
         min_kept: float = 0.5,
         lost_boxes: str = "assign",
         bands: int | str | Sequence[int] | None = None,
@@ -71,7 +73,7 @@ class Rasters:
         split_from: str | None = None,
         ignore_other_images: bool = False,
     ) -> None:
-        self.tile_options = TileOptions(tile_px, overlap, min_kept, lost_boxes, skip_nodata)
+        self.tile_options = TileOptions(tile_px, overlap, min_kept, lost_boxes, skip_nodata, gsd)
         self.pixel_options = PixelOptions.of(bands, scale, nodata)
         by_column = boxes is not None and group_from is not None and "{" not in group_from
         groups = NamePattern(group_from) if group_from is not None and not by_column else None
@@ -103,6 +105,7 @@ class Rasters:
             boxes=boxes,
             tile_px=tile_px,
             overlap=overlap,
+            **({} if gsd is None else {"gsd": gsd}),
             min_kept=min_kept,
             lost_boxes=lost_boxes,
             bands=bands,
@@ -122,15 +125,19 @@ class Rasters:
     ) -> tuple[RasterPart | UnreadablePart | None, Problem | None]:
         """One raster as a part, and what is wrong with it; no part where the user must decide something first."""
         raster, problem = describe_raster(file, self.pixel_options)
-        if raster is not None:
-            return self._part(raster, place, annotations), problem
+        ratio = None if raster is None else self.tile_options.ratio(raster)
+        if raster is not None and ratio is None:
+            what = f"it is on no map, so that it cannot be brought to gsd={self.tile_options.gsd:g}"
+            return None, Problem(file.as_posix(), None, what, "Leave it out, or pack it apart and without gsd")
+        if raster is not None and ratio is not None:
+            return self._part(raster, place, annotations, ratio), problem
         if problem is not None and problem.unreadable:
             return UnreadablePart(*place, file, problem.what), problem
         return None, problem
 
-    def _part(self, raster: RasterFile, place: _Place, annotations: RasterAnnotations) -> RasterPart:
+    def _part(self, raster: RasterFile, place: _Place, annotations: RasterAnnotations, ratio: float) -> RasterPart:
         options = self.tile_options
-        grid = options.grid(raster.width, raster.height)
+        grid = options.grid(raster.width, raster.height, ratio)
         dealt = annotations.deal(raster.path, grid, options)
         wanted = np.ones(len(grid), bool)
         if options.skip_nodata:
@@ -143,6 +150,7 @@ class Rasters:
             boxes=dealt,
             has_boxes=annotations.given,
             handles=self._handles,
+            size=(max(1, round(grid.tile_width / ratio)), max(1, round(grid.tile_height / ratio))),
         )
 
     @property

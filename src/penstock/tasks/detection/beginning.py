@@ -8,13 +8,21 @@ import torch
 from torch import nn
 
 from penstock.errors import RecipeError
-from penstock.tasks.detection.detector_files import CLASS_LOGITS, is_detector, read_detector
+from penstock.tasks.detection.anchors import PER_PLACE
+from penstock.tasks.detection.detector_files import (
+    CLASS_LOGITS,
+    CLASS_SCORES,
+    is_detector,
+    is_two_stage,
+    read_detector,
+)
 from penstock.tasks.detection.published_names import modern_names
 from penstock.tasks.detection.pyramids import backbone_weight_name
 from penstock.tasks.weight_files import Weights
 from penstock.tasks.weights import IMAGENET, differences, pretrained_weights, without_prefix
 
-BODY = "backbone.body."
+BODY, PYRAMID = "backbone.body.", "backbone."
+OUTPUTS = (CLASS_LOGITS, "roi_heads.box_predictor.")
 # Layers of plain networks that a pyramid has no use for.
 UNUSED = ("fc.", "classifier.", "features.18.")
 
@@ -30,20 +38,29 @@ def load_detector(
     """Take over weights whose names and shapes fit.
 
     Of a detector with other classes the box head stays, and of the class head all but the last layer; of that the
-    outputs of classes with the same name. Of a plain network the backbone is taken.
+    outputs of classes with the same name. Of a detector of the other architecture the pyramid is taken, of a plain
+    network the backbone.
     """
     own = network.state_dict()
-    if is_detector(weights):
-        given = _without_counts(modern_names(without_prefix(weights, own)), own)
-        given = with_classes(given, own, getattr(weights, "classes", ()), classes)
-        wanted = {name for name in own if not name.startswith(CLASS_LOGITS) or name in given}
-    else:
-        given = _without_counts(_of_body(weights, own, backbone), own)
-        wanted = {name for name in own if name.startswith(BODY)}
+    given, wanted = _given(own, weights, backbone, classes)
     problems = differences(own, given, wanted)
     if problems:
         raise RecipeError(f"these weights are not of a {backbone} for detection: {'; '.join(problems)}.")
     network.load_state_dict(given, strict=False)
+
+
+def _given(
+    own: Mapping[str, torch.Tensor], weights: Mapping[str, torch.Tensor], backbone: str, classes: Sequence[str]
+) -> tuple[Weights, set[str]]:
+    """The weights under our names, and the names that must be among them."""
+    if not (is_detector(weights) or is_two_stage(weights)):
+        return _without_counts(_of_body(weights, own, backbone), own), {name for name in own if name.startswith(BODY)}
+    given = _without_counts(modern_names(without_prefix(weights, own)), own)
+    if is_two_stage(own) != is_two_stage(given):
+        given = {name: value for name, value in given.items() if name.startswith(PYRAMID)}
+        return given, {name for name in own if name.startswith(PYRAMID)}
+    given = with_classes(given, own, getattr(weights, "classes", ()), classes)
+    return given, {name for name in own if not name.startswith(OUTPUTS) or name in given}
 
 
 def with_classes(
@@ -56,26 +73,30 @@ def with_classes(
     if [(place, place) for place in range(len(theirs))] == same and len(theirs) == len(ours):
         return given
     if not theirs:
-        return {name: value for name, value in given.items() if not name.startswith(CLASS_LOGITS)}
-    layers = {name for name in given if name.startswith(CLASS_LOGITS)}
+        return {name: value for name, value in given.items() if not name.startswith(OUTPUTS)}
     return {
-        name: _exchanged(own[name], value, same, len(ours), len(theirs)) if name in layers else value
+        name: _exchanged(name, own[name], value, same) if name.startswith(OUTPUTS) and name in own else value
         for name, value in given.items()
     }
 
 
 def _fits(given: Weights, own: Mapping[str, torch.Tensor]) -> bool:
-    return all(name in given and given[name].shape == own[name].shape for name in own if name.startswith(CLASS_LOGITS))
+    return all(name in given and given[name].shape == own[name].shape for name in own if name.startswith(OUTPUTS))
 
 
-def _exchanged(
-    own: torch.Tensor, given: torch.Tensor, same: list[tuple[int, int]], our_count: int, their_count: int
-) -> torch.Tensor:
-    """Outputs stand anchor by anchor, and for each anchor class by class."""
-    mixed = own.clone().reshape(-1, our_count, *own.shape[1:])
-    theirs = given.reshape(-1, their_count, *given.shape[1:])
-    for their_place, our_place in same:
-        mixed[:, our_place] = theirs[:, their_place]
+def _exchanged(name: str, own: torch.Tensor, given: torch.Tensor, same: list[tuple[int, int]]) -> torch.Tensor:
+    """Our outputs, with theirs for classes of the same name."""
+    if name.startswith(CLASS_LOGITS):  # anchor by anchor, and for each anchor class by class
+        rows = [PER_PLACE, -1, *own.shape[1:]]
+        mixed, theirs = own.clone().reshape(rows), given.reshape(rows)
+        for their_place, our_place in same:
+            mixed[:, our_place] = theirs[:, their_place]
+        return mixed.reshape(own.shape)
+    # Nothing is the first class, and each class has one score or four sides.
+    rows = [-1, 1 if name.startswith(CLASS_SCORES) else 4, *own.shape[1:]]
+    mixed, theirs = own.clone().reshape(rows), given.reshape(rows)
+    for their_place, our_place in [(-1, -1), *same]:
+        mixed[our_place + 1] = theirs[their_place + 1]
     return mixed.reshape(own.shape)
 
 

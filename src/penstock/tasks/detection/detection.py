@@ -31,6 +31,7 @@ class Detection:
     """Where things are in an image, and what they are.
 
     classes               their names, in the order of the network's outputs; empty: those of the training data
+    architecture          retinanet, or faster_rcnn, which looks at every place a second time
     backbone              resnet18, resnet34, resnet50 or mobilenet_v2; tiny: for tests and demos
     weights               what training begins with: imagenet, a file, hf://owner/name, or none for random weights
     norm                  frozen: normalisation keeps the statistics it came with, right for small batches; batch: it
@@ -64,6 +65,7 @@ class Detection:
     group_rows: ClassVar[Mapping[str, int]] = {"cpu": 1, "cuda": 8, "mps": 4}
 
     classes: tuple[str, ...] = ()
+    architecture: Literal["retinanet", "faster_rcnn"] = "retinanet"
     backbone: str = "mobilenet_v2"
     weights: str | None = None
     norm: Literal["auto", "frozen", "batch"] = "auto"
@@ -198,15 +200,13 @@ class Detection:
 
     def network(self) -> torch.nn.Module:
         """A new network with random weights drawn from torch's generator; nothing is downloaded."""
-        from penstock.tasks.detection.anchors import DEFAULT_SCALE
-        from penstock.tasks.detection.retina import RetinaDetector
+        from penstock.tasks.detection.architectures import made_detector
 
         if not self.classes:
             raise RecipeError("the task has no classes yet: pass classes=…, or use task.fitted_to(source).")
-        scale = DEFAULT_SCALE if self.anchor_scale == AUTO else float(self.anchor_scale)
-        return RetinaDetector(
-            self.backbone, len(self.classes), levels=self._levels, anchor_scale=scale, frozen_norm=self.has_frozen_norm
-        )
+        scale = None if self.anchor_scale == AUTO else float(self.anchor_scale)
+        options: dict[str, Any] = {"levels": self._levels, "frozen_norm": self.has_frozen_norm}
+        return made_detector(self.architecture, self.backbone, len(self.classes), anchor_scale=scale, **options)
 
     def pretrained(self) -> Mapping[str, torch.Tensor] | None:
         """The weights to begin with; None for random ones. Downloads if the user asked for it."""
@@ -221,10 +221,11 @@ class Detection:
         load_detector(network, weights, self.backbone, self.classes)
 
     def stages(self, network: torch.nn.Module) -> Sequence[tuple[str, torch.nn.Module]]:
-        """Parts of the network in the order of the data; the last one holds the heads."""
+        """Parts of the network in the order of the data; the last ones are the heads."""
         pyramid: Any = network.backbone
         body = [(f"body.{name}", part) for name, part in pyramid.body.named_children()]
-        parts = [*body, ("fpn", pyramid.fpn), ("head", network.head)]
+        heads = [(name, part) for name, part in network.named_children() if part is not pyramid]
+        parts = [*body, ("fpn", pyramid.fpn), *heads]
         return [(name, part) for name, part in parts if next(part.parameters(), None) is not None]
 
     def inputs(self, images: Any, scale: float | None = None) -> torch.Tensor:

@@ -22,6 +22,8 @@ from penstock.tasks.weight_files import SAFETENSORS, Weights, read_safetensors, 
 from penstock.tasks.weights import HUB, downloaded, hub_place
 
 CLASS_LOGITS = "head.classification_head.cls_logits."
+# Outputs of Faster R-CNN; the first of its classes is nothing.
+CLASS_SCORES = "roi_heads.box_predictor.cls_score."
 CONFIG = "config.json"
 TREE = "Tree"
 PUBLISHED_SCALE = 2.0
@@ -40,6 +42,11 @@ class DetectorWeights(dict[str, torch.Tensor]):
 def is_detector(weights: Mapping[str, torch.Tensor]) -> bool:
     """Whether these are weights of a whole RetinaNet."""
     return any(name.endswith(f"{CLASS_LOGITS}weight") for name in weights)
+
+
+def is_two_stage(weights: Mapping[str, torch.Tensor]) -> bool:
+    """Whether these are weights of a whole Faster R-CNN."""
+    return any(name.endswith(f"{CLASS_SCORES}weight") for name in weights)
 
 
 def read_detector(place: str | Path) -> DetectorWeights:
@@ -69,7 +76,7 @@ def detector_of(weights: Weights, said: Mapping[str, Any], path: Path) -> Detect
     """Weights with the classes that a file names for them; names that do not fit the outputs are an error."""
     found = DetectorWeights(weights)
     found.said = said
-    if is_detector(weights):
+    if is_detector(weights) or is_two_stage(weights):
         found.classes = _classes(said)
         count = _output_count(weights)
         if found.classes and len(found.classes) != count:
@@ -79,8 +86,12 @@ def detector_of(weights: Weights, said: Mapping[str, Any], path: Path) -> Detect
 
 
 def _output_count(weights: Mapping[str, torch.Tensor]) -> int:
-    logits = next(value for name, value in weights.items() if name.endswith(f"{CLASS_LOGITS}weight"))
-    return len(logits) // PER_PLACE
+    for name, value in weights.items():
+        if name.endswith(f"{CLASS_SCORES}weight"):
+            return len(value) - 1
+        if name.endswith(f"{CLASS_LOGITS}weight"):
+            return len(value) // PER_PLACE
+    return 0
 
 
 def _own_settings(described: Mapping[str, str]) -> Mapping[str, Any]:

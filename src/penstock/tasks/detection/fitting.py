@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from penstock.errors import require
+from penstock.results.ground_resolution import metres_per_pixel
 from penstock.samples import Source, annotations_of
 from penstock.tasks.detection.anchors import DEFAULT_SCALE, fitted_scale, fitting_share
 from penstock.tasks.detection.box_data import box_sizes, boxes_field
@@ -16,7 +15,6 @@ from penstock.tasks.detection.pyramids import FEW, MANY, STRIDES
 
 AUTO = "auto"
 MOST_LOST = 0.01  # of the boxes
-METRES_PER_DEGREE = 111_320.0  # along a meridian
 
 
 def fitted_anchors(task: Any, source: Source) -> dict[str, Any]:
@@ -57,28 +55,3 @@ def ground_resolution(source: Source) -> float | None:
         if found is not None:
             return found
     return None
-
-
-def metres_per_pixel(transform: Any, crs: str, *, x: float = 0.0, y: float = 0.0) -> float | None:
-    """The mean side of a pixel in metres, from a b c d e f and the coordinate system; None without one.
-
-    Degrees are of different length along a parallel: there, the place (x, y) in pixels counts.
-    """
-    if not crs:
-        return None
-    a, b, _, d, e, north = (float(value) for value in transform)
-    try:
-        units = _metres_per_unit(crs)
-    except require("rasterio.errors", "geo", "Reading coordinate systems").CRSError:  # one of a building site, perhaps
-        return None
-    across, down = math.hypot(a, d), math.hypot(b, e)
-    if units is not None:
-        return float(f"{math.sqrt(across * down) * units:.6g}")
-    latitude = math.radians(north + d * x + e * y)
-    return float(f"{math.sqrt(across * math.cos(latitude) * down) * METRES_PER_DEGREE:.6g}")
-
-
-def _metres_per_unit(crs: str) -> float | None:
-    """Metres in the unit of a coordinate system; None for degrees."""
-    system = require("rasterio.crs", "geo", "Reading coordinate systems").CRS.from_user_input(crs)
-    return None if system.is_geographic else float(system.linear_units_factor[1])

@@ -20,6 +20,7 @@ def check(task: Any) -> None:
     """Refuse what is no number, or out of its range."""
     if task.levels not in (AUTO, 3, 5):
         raise RecipeError(f"levels={task.levels!r} must be {AUTO}, 3 or 5.")
+    one_of("architecture", task.architecture, ("retinanet", "faster_rcnn"))
     one_of("norm", task.norm, (AUTO, "frozen", "batch"))
     for name in ("flip", "vertical_flip", "turn", "colour", "score_threshold", "nms_threshold", "min_kept"):
         _between(name, getattr(task, name), 0, 1)
