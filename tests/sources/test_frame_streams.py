@@ -14,6 +14,7 @@ import pytest
 import penstock as ps
 from penstock.codecs.decoding import scan_packets
 from penstock.codecs.video_groups import GroupLimits
+from penstock.sources.videos.frame_memory import FrameMemory
 from penstock.sources.videos.frame_streams import FrameBlock, FrameStream, StreamedVideo
 from penstock.sources.videos.frame_supplies import Begin
 from penstock.sources.videos.framing import make_framing
@@ -199,3 +200,25 @@ def test_memory_ahead_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     expected = joined(whole(path)[1])[1]
     monkeypatch.setattr("penstock.sources.videos.frame_streams.AHEAD_BYTES", 1)  # then one group at a time
     np.testing.assert_array_equal(joined(whole(path)[1])[1], expected)
+
+
+def test_memory_of_frames_is_used_again_only_when_nobody_holds_it() -> None:
+    memory = FrameMemory()
+    first = memory.take((4, 8, 8, 3))
+    view = first[1:3]
+    address = first.ctypes.data
+    del first
+    assert memory.take((4, 8, 8, 3)).ctypes.data != address
+    del view
+    assert memory.take((4, 8, 8, 3)).ctypes.data == address
+    assert memory.take((2, 8, 8, 3)).shape == (2, 8, 8, 3)
+
+
+def test_blocks_that_are_kept_stay_as_they_are(tmp_path: Path) -> None:
+    path = write_video(tmp_path / "a.mp4", 200, options={"g": "24"})
+    (video,) = named_videos(path)
+    kept = []
+    for streamed in FrameStream([supply_of(video, FRAMING)] * 2, workers=2):
+        for block in streamed.blocks():
+            kept.append((block.pixels, block.pixels.copy()))
+    assert all(np.array_equal(pixels, copy) for pixels, copy in kept)

@@ -19,7 +19,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from penstock.errors import Problem
-from penstock.sources.videos.frame_supplies import Begin, MadeFrames, Supply
+from penstock.sources.videos.frame_memory import FrameMemory
+from penstock.sources.videos.frame_supplies import Begin, MadeFrames, Supply, Task
 from penstock.sources.videos.pictures import Pixels
 
 # What may be made ahead: some groups of 250 frames at 224 px are 37 MB each.
@@ -97,6 +98,7 @@ class FrameStream:
     def __init__(self, videos: Iterable[Supply | tuple[Supply, Begin]], *, workers: int | None = None) -> None:
         self._videos = videos
         self._workers = workers or os.cpu_count() or 1
+        self._memory = FrameMemory()
 
     def __iter__(self) -> Generator[StreamedVideo]:
         items: queue.SimpleQueue[_Item] = queue.SimpleQueue()
@@ -124,7 +126,7 @@ class FrameStream:
                 supply, begin = given if isinstance(given, tuple) else (given, Begin())
                 opened.append(supply)
                 items.put(_Begun(supply, begin))
-                if not _hand_out(supply, begin, pool, items, gate):
+                if not _hand_out(supply.tasks(begin, self._memory), pool, items, gate):
                     return
         except BaseException as error:  # noqa: BLE001 - it is raised again where the videos are taken
             problem = error
@@ -132,13 +134,11 @@ class FrameStream:
             items.put(_Finished(problem))
 
 
-def _hand_out(
-    supply: Supply, begin: Begin, pool: ThreadPoolExecutor, items: queue.SimpleQueue[_Item], gate: _Gate
-) -> bool:
+def _hand_out(tasks: Iterator[Task], pool: ThreadPoolExecutor, items: queue.SimpleQueue[_Item], gate: _Gate) -> bool:
     """The tasks of one video; False once nobody takes them any more."""
     problem: BaseException | None = None
     try:
-        for task in supply.tasks(begin):
+        for task in tasks:
             if not gate.enter(task.bytes):
                 return False
             items.put(_Made(pool.submit(task.make), task.bytes))

@@ -11,6 +11,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from itertools import islice
 from typing import NamedTuple, Protocol
 
@@ -21,6 +22,7 @@ from penstock.codecs.decoding import DecodingPass
 from penstock.codecs.headers import UnreadableImage
 from penstock.errors import DataError, HopError, PackError, Problem
 from penstock.samples import Source, annotations_of
+from penstock.sources.videos.frame_memory import FrameMemory
 from penstock.sources.videos.framing import Framing, framed_pixels
 from penstock.sources.videos.pictures import Footage, Picture, Pixels
 from penstock.sources.videos.video_files import VideoFile
@@ -58,7 +60,7 @@ class Supply(Protocol):
     @property
     def file(self) -> str: ...
     def expected(self) -> int: ...
-    def tasks(self, begin: Begin) -> Iterator[Task]: ...
+    def tasks(self, begin: Begin, memory: FrameMemory) -> Iterator[Task]: ...
     def remarks(self, frame_count: int) -> list[Problem]:
         """What was noticed about the video as a whole, once its tasks have ended."""
         ...
@@ -81,16 +83,16 @@ class NumberedVideo:
     def expected(self) -> int:
         return self._footage.expected()
 
-    def tasks(self, begin: Begin) -> Iterator[Task]:
+    def tasks(self, begin: Begin, memory: FrameMemory) -> Iterator[Task]:
         count = self.expected()
         if not count:
             raise DataError([Problem(self.file, None, "it holds no frame", "Leave it out, or write it again")])
         for start in range(begin.frame, count, TASK_FRAMES):
             numbers = range(start, min(start + TASK_FRAMES, count))
-            yield Task(lambda numbers=numbers: self._made(numbers), 0)  # type: ignore[misc]
+            yield Task(partial(self._made, numbers, memory), 0)
 
-    def _made(self, numbers: range) -> list[MadeFrames]:
-        rows = Rows()
+    def _made(self, numbers: range, memory: FrameMemory) -> list[MadeFrames]:
+        rows = Rows(memory)
         for number in numbers:
             try:
                 rows.add(np.nan, self._footage.rgb(self._footage.picture(number)))
@@ -117,13 +119,12 @@ class StoredVideo:
     def expected(self) -> int:
         return len(self._indices)
 
-    def tasks(self, begin: Begin) -> Iterator[Task]:
+    def tasks(self, begin: Begin, memory: FrameMemory) -> Iterator[Task]:
         for start in range(begin.frame, len(self._indices), TASK_FRAMES):
-            indices = self._indices[start : start + TASK_FRAMES]
-            yield Task(lambda start=start, indices=indices: self._made(start, indices), 0)  # type: ignore[misc]
+            yield Task(partial(self._made, start, self._indices[start : start + TASK_FRAMES], memory), 0)
 
-    def _made(self, start: int, indices: NDArray[np.int64]) -> list[MadeFrames]:
-        rows = Rows()
+    def _made(self, start: int, indices: NDArray[np.int64], memory: FrameMemory) -> list[MadeFrames]:
+        rows = Rows(memory)
         for index in indices.tolist():
             time_seconds = np.nan
             try:
@@ -156,13 +157,13 @@ class PassedVideo:
     def expected(self) -> int:
         return self._footage.expected()
 
-    def tasks(self, begin: Begin) -> Iterator[Task]:
+    def tasks(self, begin: Begin, memory: FrameMemory) -> Iterator[Task]:
         self._decoding = DecodingPass(self._footage.path)
         pictures = (picture for picture, _ in self._footage.timed_pass(self._decoding, begin.frame))
         number = begin.frame
         try:
             while some := list(islice(pictures, TASK_FRAMES)):
-                yield Task(lambda first=number, some=some: self._made(first, some), 0)  # type: ignore[misc]
+                yield Task(partial(self._made, number, some, memory), 0)
                 number += len(some)
         except DataError as error:
             if not number:
@@ -170,8 +171,8 @@ class PassedVideo:
             # The frames before the damage are good; behind it nobody knows which frame is which.
             self._problems += error.problems
 
-    def _made(self, first: int, pictures: list[Picture]) -> list[MadeFrames]:
-        rows = Rows()
+    def _made(self, first: int, pictures: list[Picture], memory: FrameMemory) -> list[MadeFrames]:
+        rows = Rows(memory)
         for picture in pictures:
             rows.add(picture.time_seconds, self._footage.rgb(picture))
         return [rows.made(first)]
@@ -187,7 +188,8 @@ class PassedVideo:
 class Rows:
     """Frames as they are made, with gaps where one could not be."""
 
-    def __init__(self) -> None:
+    def __init__(self, memory: FrameMemory) -> None:
+        self._memory = memory
         self._times: list[float] = []
         self._pixels: list[Pixels | None] = []
         self._reasons: dict[int, str] = {}
@@ -202,9 +204,9 @@ class Rows:
         self._pixels.append(None)
 
     def made(self, first: int | None) -> MadeFrames:
-        """All of them; rows without pixels are black, and are never given to anybody."""
+        """All of them; rows without pixels hold anything, and are never given to anybody."""
         shape = next((pixels.shape for pixels in self._pixels if pixels is not None), (1, 1, 3))
-        block = np.zeros((len(self._pixels), *shape), np.uint8)
+        block = self._memory.take((len(self._pixels), *shape))
         for row, pixels in enumerate(self._pixels):
             if pixels is not None:
                 block[row] = pixels

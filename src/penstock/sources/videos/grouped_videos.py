@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import queue
 from collections.abc import Callable, Iterator
+from functools import partial
 from itertools import chain
 from typing import Any
 
@@ -12,11 +13,12 @@ import numpy as np
 from penstock.codecs.video import Frame, UnreadableVideo, open_video, pyav
 from penstock.codecs.video_groups import GroupDecoder, Starts, grouped
 from penstock.errors import Problem
+from penstock.sources.videos.frame_memory import FrameMemory
 from penstock.sources.videos.frame_supplies import Begin, MadeFrames, Task
 from penstock.sources.videos.pictures import Pixels, unreadable
 from penstock.sources.videos.video_files import VideoFile
 
-# Frames in one array: below 32 MB, so that the memory of a block that is done is used for the next one.
+# Frames in one array; blocks that are handed over are parts of it.
 PIECE_FRAMES = 64
 
 
@@ -37,7 +39,7 @@ class GroupedVideo:
     def expected(self) -> int:
         return self._footage.expected()
 
-    def tasks(self, begin: Begin) -> Iterator[Task]:
+    def tasks(self, begin: Begin, memory: FrameMemory) -> Iterator[Task]:
         try:
             opened = open_video(self._footage.path, parallel=False)
         except UnreadableVideo as error:
@@ -49,7 +51,7 @@ class GroupedVideo:
                 raise unreadable(self.file, "no frame of it decodes")
             self._frame_bytes = self._footage.most_frame_bytes(opened.stream.width, opened.stream.height)
             self._first_packet, self._origin = first[0], self._time_of_first_frame(first)
-            yield from self._from(begin, chain([first], groups))
+            yield from self._from(begin, chain([first], groups), memory)
 
     def _packets(self, opened: Any) -> Iterator[Any]:
         try:
@@ -65,7 +67,7 @@ class GroupedVideo:
         decoder.close()
         return min(_shown(packets)) if frame is None or failed else int(frame.pts)
 
-    def _from(self, begin: Begin, groups: Iterator[list[Any]]) -> Iterator[Task]:
+    def _from(self, begin: Begin, groups: Iterator[list[Any]], memory: FrameMemory) -> Iterator[Task]:
         """Groups that are shown before the first frame that is wanted are passed over without decoding them."""
         wanted = begin.times[begin.frame - 1] if begin.frame else -np.inf
         number: int | None = None if begin.frame else 0
@@ -75,15 +77,12 @@ class GroupedVideo:
                 continue
             if number is None:
                 number = int(np.searchsorted(begin.times, self._seconds(min(shown))))
-            yield self._task(packets, number)
+            first = None if number < 0 else number
+            yield Task(partial(self._made, packets, first, memory), len(packets) * self._frame_bytes)
             number = -1
 
-    def _task(self, packets: list[Any], number: int) -> Task:
-        first = None if number < 0 else number
-        return Task(lambda: self._made(packets, first), len(packets) * self._frame_bytes)
-
-    def _made(self, packets: list[Any], first: int | None) -> list[MadeFrames]:
-        decoder, rows = self._decoder(), GroupRows(self._footage)
+    def _made(self, packets: list[Any], first: int | None, memory: FrameMemory) -> list[MadeFrames]:
+        decoder, rows = self._decoder(), GroupRows(self._footage, memory)
         for frame in decoder.frames(packets):
             rows.add(frame)
         is_damaged = bool(decoder.failed) or rows.has_untimed
@@ -112,10 +111,10 @@ class GroupedVideo:
 
 
 class GroupRows:
-    """The frames of one group as they are decoded, in arrays of a size that the system gives again and again."""
+    """The frames of one group as they are decoded, in arrays of one size."""
 
-    def __init__(self, footage: VideoFile) -> None:
-        self._footage = footage
+    def __init__(self, footage: VideoFile, memory: FrameMemory) -> None:
+        self._footage, self._memory = footage, memory
         self._pieces: list[Pixels] = []
         self._stamps: list[int] = []
         self.has_untimed = False
@@ -127,7 +126,7 @@ class GroupRows:
         row = len(self._stamps) % PIECE_FRAMES
         if row == 0:
             width, height = self._footage.canvas(frame)
-            self._pieces.append(np.empty((PIECE_FRAMES, height, width, 3), np.uint8))
+            self._pieces.append(self._memory.take((PIECE_FRAMES, height, width, 3)))
         self._footage.rgb_into(frame, self._pieces[-1][row])
         self._stamps.append(int(frame.pts))
 

@@ -10,6 +10,7 @@ import numpy as np
 from penstock.errors import Problem
 from penstock.samples import Source, column_of
 from penstock.sources.paths import PathLike
+from penstock.sources.videos.frame_memory import FrameMemory
 from penstock.sources.videos.frame_supplies import Begin, NumberedVideo, PassedVideo, StoredVideo, Supply, Task
 from penstock.sources.videos.framing import Framing, make_framing
 from penstock.sources.videos.grouped_videos import GroupedVideo
@@ -48,9 +49,9 @@ class FileSupply:
     def expected(self) -> int:
         return self._footage.expected()
 
-    def tasks(self, begin: Begin) -> Iterator[Task]:
+    def tasks(self, begin: Begin, memory: FrameMemory) -> Iterator[Task]:
         self._chosen = GroupedVideo(self._footage) if self._footage.can_be_cut() else PassedVideo(self._footage)
-        return self._chosen.tasks(begin)
+        yield from self._chosen.tasks(begin, memory)
 
     def remarks(self, frame_count: int) -> list[Problem]:
         return [] if self._chosen is None else self._chosen.remarks(frame_count)
