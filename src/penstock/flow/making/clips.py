@@ -100,9 +100,20 @@ def _stretched(field: Field, schema: Schema, frames: int) -> Field:
 
 
 def group_numbers(source: Any) -> NDArray[Any]:
-    """What tells the videos of a source apart: numbers where it has them, else the names of its groups."""
+    """What tells the videos of a source apart: a number for every frame.
+
+    One group may hold several videos, of one animal say; frames are then counted anew where the next one begins.
+    """
     if isinstance(source, Subset):
         return group_numbers(source.source)[source.indices]
+    groups, frames = _groups(source), _frame_numbers(source)
+    begins = groups[1:] != groups[:-1]
+    if frames is not None:
+        begins |= frames[1:] <= frames[:-1]
+    return np.concatenate([np.zeros(min(len(groups), 1), np.int64), np.cumsum(begins)])
+
+
+def _groups(source: Any) -> NDArray[Any]:
     numbers = getattr(source, "group_numbers", None)
     try:
         return column_of(source, "group") if numbers is None else np.asarray(numbers())
@@ -110,6 +121,18 @@ def group_numbers(source: Any) -> NDArray[Any]:
         raise RecipeError(
             "clips needs to know which frames belong together: the source has no column 'group'. Pack the videos first."
         ) from error
+
+
+def _frame_numbers(source: Any) -> NDArray[Any] | None:
+    """The number of each frame in its video, where the source says it."""
+    if "frame" not in source.schema:
+        return None
+    gather = getattr(source, "gather", None)
+    gathered = gather("frame", np.arange(len(source))) if gather is not None else None
+    try:
+        return column_of(source, "frame") if gathered is None else np.asarray(gathered)
+    except KeyError:
+        return None
 
 
 def _videos(source: Source) -> tuple[Numbers, Numbers]:

@@ -62,7 +62,9 @@ def frame_times(source: Source, frames: range) -> NDArray[np.float64]:
 def video_name(source: Source, frame: int) -> str:
     """The video that a frame is of."""
     annotations = getattr(source, "annotations", None)
-    name = annotations(frame).get("group") if annotations is not None else None
+    known = annotations(frame) if annotations is not None else {}
+    # A group may hold several videos; a key is that of the video with the number of the frame.
+    name = str(known.get("key") or "").rpartition("#")[0] or known.get("group")
     return str(name) if name else describe(source, frame)
 
 
