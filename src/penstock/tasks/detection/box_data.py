@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from penstock.errors import DataError, Problem, nearest
 from penstock.geometry import Boxes, as_boxes
+from penstock.results.ground_resolution import metres_per_pixel, same_resolution
 from penstock.samples import Source, annotations_of
 from penstock.tasks.data_checks import name_of
 from penstock.tasks.detection.boxed import BOX_LABEL
@@ -54,6 +55,29 @@ def need_some_boxes(source: Source, boxes: str) -> None:
     """Refuse training data in which nothing is to be found."""
     if not any(len(sample[boxes]) for sample in looked_at(source)):
         raise _refused(source, "no sample has a box", "Add samples with boxes; those without may stay")
+
+
+def need_resolution(source: Source, gsd: float | str | None) -> None:
+    """Refuse training data of another resolution than the one that the task names."""
+    found = ground_resolution(source)
+    if isinstance(gsd, (int, float)) and found is not None and not same_resolution(gsd / found):
+        raise _refused(
+            source,
+            f"a pixel is {found:g} m of ground, and the task wants gsd={gsd:g}",
+            f"Cut the rasters with gsd={gsd:g} (penstock pack rasters --gsd {gsd:g}), or pass gsd=auto",
+        )
+
+
+def ground_resolution(source: Source) -> float | None:
+    """Metres in a pixel of the first sample that is on a map; None where none of some is."""
+    if "transform" not in source.schema or "crs" not in source.schema:
+        return None
+    for index in range(min(len(source), 16)):
+        sample = annotations_of(source, index)
+        found = metres_per_pixel(np.asarray(sample["transform"], np.float64), str(sample["crs"]))
+        if found is not None:
+            return found
+    return None
 
 
 def need_known_classes(source: Source, boxes: str, classes: Sequence[str]) -> None:

@@ -150,15 +150,16 @@ class Detection:
         box_data.need_known_classes(source, boxes, classes)
         if purpose == "training":
             box_data.need_some_boxes(source, boxes)
+            box_data.need_resolution(source, self.gsd)
 
     def fitted_to(self, source: Source) -> Detection:
         """With classes, channel statistics, resolution and anchors of the training data, where it takes them there."""
-        from penstock.tasks.detection.fitting import fitted_anchors, ground_resolution
+        from penstock.tasks.detection.fitting import fitted_anchors
 
         fitted = self if self.classes else replace(self, classes=source.schema.classes or ("object",))
         fitted = replace(fitted, normalize=Normalize(self.normalize).resolved(source).statistics)
         if fitted.gsd == AUTO:
-            fitted = replace(fitted, gsd=ground_resolution(source))
+            fitted = replace(fitted, gsd=box_data.ground_resolution(source))
         return replace(fitted, **fitted_anchors(fitted, source))
 
     def remarks(self) -> list[str]:

@@ -7,8 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from penstock.results.ground_resolution import metres_per_pixel
-from penstock.samples import Source, annotations_of
+from penstock.samples import Source
 from penstock.tasks.detection.anchors import DEFAULT_SCALE, fitted_scale, fitting_share
 from penstock.tasks.detection.box_data import box_sizes, boxes_field
 from penstock.tasks.detection.pyramids import FEW, MANY, STRIDES
@@ -43,15 +42,3 @@ def anchor_remark(scale: float) -> list[str]:
         f"anchors begin at {least:g} px instead of {usual:g} px, because many boxes of the training data would have "
         "none of their size."
     ]
-
-
-def ground_resolution(source: Source) -> float | None:
-    """Metres in a pixel of the first sample that is on a map; None where none of some is."""
-    if "transform" not in source.schema or "crs" not in source.schema:
-        return None
-    for index in range(min(len(source), 16)):
-        sample = annotations_of(source, index)
-        found = metres_per_pixel(np.asarray(sample["transform"], np.float64), str(sample["crs"]))
-        if found is not None:
-            return found
-    return None
