@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from penstock.flow.making.clips import group_numbers
 from penstock.samples import RESERVED, Field, Sample, Schema, Source, Subset, column_of
 from penstock.tasks.one_image import IMAGE, OneImage
 
@@ -32,7 +33,7 @@ def _is_so_already(schema: Schema, image: str, label: str | None, classes: Seque
 class Labelled(OneImage):
     """The image and the label of another source."""
 
-    changed_members: ClassVar = {**OneImage.changed_members, "gather": "_gathered"}
+    changed_members: ClassVar = {**OneImage.changed_members, "gather": "_gathered", "group_numbers": "_group_numbers"}
 
     def __init__(self, source: Source, image: str, label: str | None, classes: tuple[str, ...]) -> None:
         fields = [Field(IMAGE, "image")]
@@ -56,6 +57,10 @@ class Labelled(OneImage):
         if name != LABEL or self._label is None:
             raise KeyError(name)
         return self._renumbered(self.source.gather(self._label, indices))  # type: ignore[attr-defined]
+
+    def _group_numbers(self) -> NDArray[Any]:
+        """Which video each frame is of; asked of the other source, because its numbers of frames tell it too."""
+        return group_numbers(self.source)
 
     def _fingerprint(self) -> str:
         inner: str = self.source.fingerprint()  # type: ignore[attr-defined]
