@@ -43,13 +43,13 @@ def test_a_lock_lets_one_thread_of_a_process_in() -> None:
 
 
 def test_threads_that_wait_for_the_gil_are_not_worth_their_number() -> None:
-    cost = SampleCost(cpu=0.01, contention=0.03, threads=4)
-    assert binding(cost) == ("gil", pytest.approx(100))
+    cost = SampleCost(cpu=0.01, held=0.008)
+    assert binding(cost) == ("gil", pytest.approx(125))
     assert binding(cost, PROCESSES) == ("cores", pytest.approx(400))
 
 
-def test_a_little_contention_is_noise() -> None:
-    assert binding(SampleCost(cpu=0.01, contention=0.001, threads=4))[0] == "cores"
+def test_a_gil_that_is_held_for_less_than_the_share_of_a_core_does_not_bind() -> None:
+    assert binding(SampleCost(cpu=0.01, held=0.002))[0] == "cores"
 
 
 def test_small_batches_are_handed_over_by_one_thread() -> None:
@@ -74,11 +74,6 @@ def test_a_model_on_the_same_cores_takes_them_from_the_feed() -> None:
 def test_without_workers_nothing_is_made_while_the_model_runs() -> None:
     cost, model = SampleCost(cpu=0.01), ModelCost(0.03)
     assert training_rate(cost, Setup(4, workers=0), model) == pytest.approx(25)
-
-
-def test_threads_are_never_worth_less_than_one_of_them() -> None:
-    cost = SampleCost(cpu=0.01, contention=1.0, threads=4)
-    assert binding(cost) == ("gil", pytest.approx(100))
 
 
 def test_cores_that_others_use_count_by_what_they_leave() -> None:

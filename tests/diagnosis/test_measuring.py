@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 
 import penstock as ps
-from ailing_sources import Distant, Quick, Throttled, flow_of, quick_step, slow_step
+from ailing_sources import Distant, Quick, Throttled, flow_of, quick_step, slow_function, slow_step
 from made_sources import Pictures
+from penstock.diagnosis.present import cost_of
 from penstock.diagnosis.profiling import Profile, SampleTimes, profile
 from penstock.diagnosis.reading import measured_reading
 from penstock.diagnosis.runs import run_feed, run_model
@@ -70,6 +71,21 @@ def test_a_lock_is_held_while_reading() -> None:
     times = SampleTimes.of(costs, 10, 1)
     assert Profile(times, times, has_lock=True).locked_seconds == pytest.approx(0.2)
     assert Profile(times, times).locked_seconds == 0
+
+
+def test_who_holds_the_gil_is_found_out() -> None:
+    held = profile(ps.Flow(Quick()).map(slow_function, field="image").batch(8)._running.program, 1.0)
+    assert held.gil_share > 0.5 and held.held_seconds > 0.5 * held.alone.cpu_seconds
+    assert profile(flow_of(Distant())._running.program, 0.5).gil_share < 0.5
+
+
+def test_a_library_that_holds_the_gil_while_it_has_its_lock_is_said_to_hold_the_lock() -> None:
+    costs = Costs()
+    costs.hops["read"].add(HopCost(10, 1.0, 0.0, 0))
+    times = SampleTimes.of(costs, 10, 1)
+    found = cost_of(Profile(times, times, gil_share=1.0, has_lock=True), 0.0, math.inf)
+    assert (found.locked, found.held) == (pytest.approx(0.1), 0.0)
+    assert cost_of(Profile(times, times, gil_share=1.0), 0.0, math.inf).held == pytest.approx(0.1)
 
 
 def test_functions_of_whole_batches_are_measured_with_whole_batches() -> None:

@@ -32,7 +32,7 @@ from penstock.diagnosis.remedies import (
 from penstock.diagnosis.spelling import Spelling
 from penstock.flow.steps import Cache
 
-HOLDS_GIL = SampleCost(cpu=0.01, contention=0.03, threads=4)
+HOLDS_GIL = SampleCost(cpu=0.01, held=0.01)
 
 
 def test_processes_are_for_what_holds_the_gil_and_bring_what_the_cores_allow() -> None:

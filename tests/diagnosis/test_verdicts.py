@@ -45,9 +45,7 @@ def test_a_slow_disk_is_no_slow_decoder() -> None:
 
 def test_the_function_that_holds_the_gil_is_named() -> None:
     function = ps.Flow(Quick()).map(slow_function, field="image").batch(8)
-    profile = Profile(times(transform=(0.01, 0.0)), times(4, transform=(0.01, 0.03)))
-    cost = SampleCost(cpu=0.01, contention=0.03, threads=4)
-    found = verdict_of(patient(function, profile=profile, cost=cost))
+    found = verdict_of(patient(function, cost=SampleCost(cpu=0.01, held=0.009)))
     assert (found.resource, found.hop) == ("gil", "transform")
     assert "slow_function holds the GIL" in str(found)
 

@@ -5,11 +5,11 @@
     workers      w / (c + r)         r: seconds that a worker waits with it in hand, for a disk or a network
     disk         R                   what reading alone gives, however many read at once
     lock         1 / l               l: seconds that the lock of a source is held; not for processes
-    gil          n / (c + r + x)     x: seconds that n threads keep one another waiting; not for processes
+    gil          1 / g               g: seconds that the GIL is held; not for processes
     deliver      1 / d
 
-x is at most (n - 1) (c + r): then one thread works at a time, and n are worth as much as one. Where other programs use
-the cores too, a thread has one for the share s of the time that it could use it: c, d, l and m are then divided by s.
+Where other programs use the cores too, a thread has one for the share s of the time that it could use it: c, d, l, g
+and m are then divided by s.
 
 The feed gives the least of these, F. With no workers at all it gives 1 / (c + r + d).
 
@@ -29,7 +29,6 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 Resource = Literal["cores", "workers", "calling thread", "disk", "lock", "gil", "deliver", "model"]
-NOTABLE_CONTENTION = 0.2  # of the time that a thread has a sample in hand; less is noise
 
 
 @dataclass(frozen=True)
@@ -38,9 +37,8 @@ class SampleCost:
 
     cpu: float  # c
     wait: float = 0.0  # r
-    contention: float = 0.0  # x
-    threads: int = 1  # that x was measured with
     locked: float = 0.0  # l
+    held: float = 0.0  # g
     deliver: float = 0.0  # d
     reading_rate: float = math.inf  # R
 
@@ -48,13 +46,10 @@ class SampleCost:
     def in_hand(self) -> float:
         return self.cpu + self.wait
 
-    @property
-    def is_contended(self) -> bool:
-        return self.contention > NOTABLE_CONTENTION * (self.in_hand + self.contention)
-
     def stretched(self, share: float) -> SampleCost:
         """The same where a thread has a core for this share of the time only."""
-        return replace(self, cpu=self.cpu / share, deliver=self.deliver / share, locked=self.locked / share)
+        names = ("cpu", "deliver", "locked", "held")
+        return replace(self, **{name: getattr(self, name) / share for name in names})
 
 
 @dataclass(frozen=True)
@@ -100,15 +95,8 @@ def limits(cost: SampleCost, setup: Setup) -> tuple[Limit, ...]:
     if setup.workers is not None:
         found.append(Limit("workers", _per_second(setup.workers, cost.in_hand)))
     if setup.in_threads:
-        found.append(Limit("lock", _per_second(1.0, cost.locked)))
-    if setup.in_threads and cost.is_contended:
-        found.append(Limit("gil", _per_second(cost.threads, cost.in_hand + _bounded(cost))))
+        found += [Limit("lock", _per_second(1.0, cost.locked)), Limit("gil", _per_second(1.0, cost.held))]
     return tuple(sorted(found, key=lambda limit: limit.rate))
-
-
-def _bounded(cost: SampleCost) -> float:
-    """What threads wait for one another; on a busy machine who holds the GIL may have no core, and more is measured."""
-    return min(cost.contention, (cost.threads - 1) * cost.in_hand)
 
 
 def feed_rate(cost: SampleCost, setup: Setup) -> float:

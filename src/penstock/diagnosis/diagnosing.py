@@ -40,7 +40,7 @@ from penstock.flow.making.collating import Ragged
 from penstock.flow.measuring.hops import HOPS, Costs
 from penstock.flow.tuning.cores import cores
 
-DEFAULT_SECONDS = 15.0
+DEFAULT_SECONDS = 12.0
 LEAST_SECONDS = 1.0
 TRIED_UNTIL = 24.0  # seconds after which no further remedy is tried: people wait for half a minute
 # What is measured for how long, as parts of the whole; trials of remedies come on top.
@@ -69,8 +69,9 @@ def diagnose(
     name: str = "",
 ) -> Diagnosis:
     """Examine a flow, and the model that uses its batches; the flow itself stays where it is."""
-    begin = time.perf_counter()
     options, spelling = options or Options(), spelling or Spelling()
+    _open(flow)
+    begin = time.perf_counter()
     present = measured(flow, step, options, spelling)
     deadline = begin + max(options.seconds, TRIED_UNTIL)
     remedies, notes = remedies_of(present, deadline) if options.tries_remedies else ((), ())
@@ -94,6 +95,12 @@ def measured(flow: Flow, step: Step | None, options: Options, spelling: Spelling
         running.close()
     setup = Setup(cores(), flow._options.workers, feed.executor != "process", _core_share(profiled))
     return Present(flow, step, profiled, cost, setup, model, feed, together, reading, hardware, spelling)
+
+
+def _open(flow: Flow) -> None:
+    """Let sources make what they make once, such as the index of a video: that is no measuring."""
+    if flow._running.has_random_access:
+        _ = flow._running.program
 
 
 def _measurable(flow: Flow) -> tuple[Flow, int]:
@@ -164,8 +171,8 @@ def _told(
         model_rate=None if present.model is None else present.model.rate,
         training_rate=None if together is None else together.rate,
         waiting_share=None if together is None else together.waiting.share,
-        gil_wait_milliseconds=1e3 * present.cost.contention if present.cost.is_contended else 0.0,
-        lock_wait_milliseconds=1e3 * present.profile.crowded.lock_wait_seconds,
+        gil_milliseconds=1e3 * present.profile.held_seconds,
+        lock_milliseconds=1e3 * present.profile.locked_seconds,
         verdict=verdict_of(present),
         remedies=remedies,
         hardware=present.hardware,

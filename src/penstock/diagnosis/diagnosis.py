@@ -96,8 +96,8 @@ class Diagnosis:
     model_rate: float | None  # of the model on one batch
     training_rate: float | None  # of both together
     waiting_share: float | None  # of the model's time
-    gil_wait_milliseconds: float  # of a sample, as threads on all cores keep one another waiting
-    lock_wait_milliseconds: float  # the part of it that is for the lock of a source
+    gil_milliseconds: float  # of a sample, in which it holds the GIL
+    lock_milliseconds: float  # of a sample, in which it holds the lock of its source
     verdict: Verdict
     remedies: tuple[Remedy, ...]
     hardware: Hardware

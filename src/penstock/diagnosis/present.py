@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, replace
 
 from penstock.diagnosis.cost_model import Limit, ModelCost, SampleCost, Setup, limits, training_rate
@@ -13,6 +12,7 @@ from penstock.diagnosis.runs import FeedRun, Step
 from penstock.diagnosis.spelling import Spelling
 from penstock.flow.flow import Flow
 
+MOSTLY = 0.5
 SHARE_OF_MEMORY = 0.8  # of what is free: data below that stays in memory after the first epoch
 
 
@@ -61,14 +61,14 @@ class Present:
 
 def cost_of(profile: Profile, deliver: float, reading_rate: float) -> SampleCost:
     """What was measured, as the cost model takes it."""
-    # Who waits for a disk or for the lock of a source, which are limits of their own, does not wait for the GIL.
-    is_for_gil = not profile.has_lock and math.isinf(reading_rate)
+    locked, held = profile.locked_seconds, profile.held_seconds
+    if locked > MOSTLY * held:  # a library may hold both at once
+        locked, held = max(locked, held) if locked else 0.0, 0.0
     return SampleCost(
         cpu=profile.crowded.cpu_seconds,
         wait=profile.alone.wait_seconds,
-        contention=profile.contention_seconds(with_reading=is_for_gil),
-        threads=profile.crowded.threads,
-        locked=profile.locked_seconds,
+        locked=locked,
+        held=held,
         deliver=deliver,
         reading_rate=reading_rate,
     )

@@ -11,11 +11,12 @@ from contextlib import closing
 from dataclasses import dataclass
 from functools import cached_property
 
+from penstock.diagnosis.gil_share import GilShare
 from penstock.flow.caching.preparing import prepare
 from penstock.flow.making.limiting import limited
 from penstock.flow.making.program import Program
 from penstock.flow.making.rows import Rows
-from penstock.flow.measuring.hops import HOPS, Costs
+from penstock.flow.measuring.hops import Costs
 from penstock.flow.tuning.cores import cores
 from penstock.flow.workers.tasks import Task
 from penstock.flow.workers.threads import Threads
@@ -75,25 +76,19 @@ class Profile:
 
     alone: SampleTimes
     crowded: SampleTimes
+    gil_share: float = 0.0  # of the time that a thread has a sample in hand, alone
     has_lock: bool = False  # whether the source lets one thread read at a time
 
-    def contention_seconds(self, *, with_reading: bool) -> float:
-        """What threads keep one another waiting, for each sample."""
-        return sum(max(self._excess(hop), 0.0) for hop in HOPS if with_reading or hop != "read")
+    @property
+    def held_seconds(self) -> float:
+        """What a sample holds the GIL."""
+        return self.gil_share * (self.alone.cpu_seconds + self.alone.wait_seconds)
 
     @property
     def locked_seconds(self) -> float:
         """What a sample holds the lock of its source."""
         read = self.alone.hops["read"]
         return read.cpu_seconds + read.wait_seconds if self.has_lock else 0.0
-
-    @property
-    def contended_hop(self) -> str:
-        """The hop in which threads keep one another waiting most."""
-        return max([hop for hop in HOPS if not (self.has_lock and hop == "read")], key=self._excess)
-
-    def _excess(self, hop: str) -> float:
-        return self.crowded.hops[hop].wait_seconds - self.alone.hops[hop].wait_seconds
 
 
 def profile(program: Program, seconds: float) -> Profile:
@@ -104,8 +99,10 @@ def profile(program: Program, seconds: float) -> Profile:
     threads = max(cores(), 2)
     spans = _spans(program, threads, seconds / 4)
     _made(program, spans, threads, 0.0)
-    alone, crowded = _made(program, spans, 1, seconds / 3), _made(program, spans, threads, seconds / 3)
-    return Profile(alone, crowded, has_lock=bool(program.locking_sources))
+    with GilShare() as gil:
+        alone = _made(program, spans, 1, seconds / 3)
+    crowded = _made(program, spans, threads, seconds / 3)
+    return Profile(alone, crowded, gil.share, has_lock=bool(program.locking_sources))
 
 
 def _spans(program: Program, threads: int, seconds: float) -> list[tuple[int, int]]:

@@ -62,11 +62,18 @@ def _hop(present: Present, limit: Limit) -> str:
         return "read"
     if limit.resource == "deliver":
         return "deliver"
-    if limit.resource == "gil":
-        return present.profile.contended_hop
-    if limit.resource == "cores":
+    if limit.resource == "gil" and _functions(present):
+        return "transform"
+    if limit.resource in ("cores", "gil"):
         return max(HOPS, key=lambda hop: crowded.hops[hop].cpu_seconds)
     return max(HOPS, key=lambda hop: alone.hops[hop].cpu_seconds + alone.hops[hop].wait_seconds)
+
+
+def _functions(present: Present) -> list[str]:
+    """The functions of the user."""
+    running = present.flow._running
+    steps = functions_of(running.program) if running.has_random_access else ()
+    return list(dict.fromkeys(function_name(step.function) for step in steps))
 
 
 def _is_video(present: Present) -> bool:
@@ -82,10 +89,8 @@ def _why(present: Present, limit: Limit) -> str:
         names = lock_names(leaf.source for leaf in present.flow._running.program.leaves)
         return f", and threads wait for {' and '.join(names) or 'a lock'}"
     if limit.resource == "gil":
-        running = present.flow._running
-        steps = functions_of(running.program) if running.has_random_access else ()
-        names = [function_name(step.function) for step in steps]
-        what = f"{', '.join(dict.fromkeys(names))} holds" if names else "its Python code holds"
+        names = ", ".join(_functions(present))
+        what = f"{names} holds" if names else "its Python code holds"
         return f"; {what} the GIL, so that threads work one after another"
     if limit.resource == "workers":
         return f", with {setup.workers} {'worker' if setup.workers == 1 else 'workers'} on {setup.cores} cores"

@@ -31,6 +31,7 @@ def _workers(found: Diagnosis) -> str:
     return f"{counted(found.workers, 'worker')} ({found.executor})"
 
 
+NOTABLE_MILLISECONDS = 0.1
 HEAD = f"{'hop':<10}{'samples/s alone':>17}{'CPU ms/sample':>16}{'share of CPU':>15}{'waiting ms/sample':>20}"
 
 
@@ -53,12 +54,10 @@ def table_of(found: Diagnosis) -> str:
 
 def _waits(found: Diagnosis) -> list[str]:
     lines = []
-    if found.gil_wait_milliseconds > 0.001:
-        lock = found.lock_wait_milliseconds
-        part = f", {lock:.3g} ms of it for the lock of the source" if lock > 0.001 else ""
-        lines.append(
-            f"Threads keep one another waiting for {found.gil_wait_milliseconds:.3g} ms a sample (GIL, locks){part}."
-        )
+    if found.gil_milliseconds > NOTABLE_MILLISECONDS:
+        lines.append(f"A sample holds the GIL for {found.gil_milliseconds:.2g} ms.")
+    if found.lock_milliseconds > NOTABLE_MILLISECONDS:
+        lines.append(f"A sample holds the lock of its source for {found.lock_milliseconds:.2g} ms.")
     if found.reading is not None and found.reading.cold_per_second is not None:
         lines.append(
             f"Reading alone gives {found.reading.cold_per_second:,.0f} samples/s from the disk "
