@@ -15,7 +15,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from benchmarks.rendering import PAGE, RESULTS, ROOT, write
+from benchmarks.rendering import PAGE, RESULTS, ROOT, publish
 
 TABLES = ("kernel", "packing", "feed", "formats", "frameworks", "export", "boxes", "training", "video")
 
@@ -39,8 +39,7 @@ def main() -> int:
     parser.add_argument("--page", type=Path, default=PAGE)
     options = parser.parse_args()
     done = [run(table, options.results, options.rounds) for table in options.tables or TABLES]
-    write(options.results, options.page)
-    print(options.page)
+    publish(options.results, options.page)
     return 0 if all(done) else 1
 
 

@@ -16,7 +16,9 @@ from benchmarks.charts import chart
 from benchmarks.tables import Row, Value, read_row, shown
 
 ROOT = Path(__file__).parents[1]
-RESULTS, PAGE = ROOT / "benchmarks" / "results", ROOT / "docs" / "performance.md"
+RESULTS, PAGE, README = ROOT / "benchmarks" / "results", ROOT / "docs" / "performance.md", ROOT / "README.md"
+# Between these lines of the README stands a short table; what is there is replaced.
+BEGIN, END = "<!-- speed: written by python -m benchmarks.rendering -->\n", "<!-- speed: end -->\n"
 # The order of the page, and what each table is about; others follow.
 TITLES = {
     "feed": "Feeding a model",
@@ -144,6 +146,28 @@ def _mark(reached: bool) -> str:
     return "reached" if reached else "missed"
 
 
+def with_speed(readme: str, documents: list[dict[str, Any]]) -> str:
+    """The README with the rows in which Penstock stands beside peers, each with the best of them."""
+    before, _, rest = readme.partition(BEGIN)
+    _, _, after = rest.partition(END)
+    rows = [row for document in documents for _, row in _rows(document) if row.best_peer and _ours(row)]
+    lines = [_speed_line(row) for row in rows]
+    table = ["", "| | Penstock | best peer | |", "|---|---|---|---|", *lines, ""] if lines else []
+    return before + BEGIN + "".join(f"{line}\n" for line in table) + END + after
+
+
+def _ours(row: Row) -> Value | None:
+    return next((value for value in row.present if value.role == "penstock"), None)
+
+
+def _speed_line(row: Row) -> str:
+    ours, peer = _ours(row), row.best_peer
+    assert ours is not None and peer is not None
+    ratio = row.times_as_fast(ours, peer)
+    theirs = f"{shown(peer.amount)} ({peer.name})"
+    return f"| {row.title} | {shown(ours.amount)} {row.unit} | {theirs} | **{ratio:.2g} ×** |"
+
+
 def write(results: Path, target: Path) -> None:
     """Write the page and its pictures; pictures of rows that are gone go too."""
     documents = read_tables(results)
@@ -158,13 +182,21 @@ def write(results: Path, target: Path) -> None:
     target.write_text(page(documents), encoding="utf-8")
 
 
+def publish(results: Path, target: Path) -> None:
+    """Write the page; where it is that of the documentation, also the short table of the README."""
+    write(results, target)
+    print(target)
+    if target.resolve() == PAGE:
+        text = with_speed(README.read_text(encoding="utf-8"), read_tables(results))
+        README.write_text(text, encoding="utf-8")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--results", type=Path, default=RESULTS)
     parser.add_argument("--page", type=Path, default=PAGE)
     options = parser.parse_args()
-    write(options.results, options.page)
-    print(options.page)
+    publish(options.results, options.page)
 
 
 if __name__ == "__main__":

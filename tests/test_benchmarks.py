@@ -10,7 +10,7 @@ from xml.etree import ElementTree
 import pytest
 from benchmarks.__main__ import TABLES
 from benchmarks.charts import chart
-from benchmarks.rendering import PAGE, RESULTS, page, pictures, read_tables, write
+from benchmarks.rendering import BEGIN, END, PAGE, README, RESULTS, page, pictures, read_tables, with_speed, write
 from benchmarks.rounds import Result
 from benchmarks.tables import BEST_PEER, OURS, Bar, Row, Table, Value, compare, read_row, within
 
@@ -105,6 +105,22 @@ def test_the_page_on_performance_is_what_the_results_say() -> None:
     assert PAGE.read_text(encoding="utf-8") == page(documents), "run `python -m benchmarks.rendering`"
     folder = PAGE.with_suffix("")
     assert {path.name: path.read_text(encoding="utf-8") for path in folder.glob("*.svg")} == pictures(documents)
+
+
+def test_the_readme_has_the_rows_with_peers_and_nothing_else_is_changed(row: Row, tmp_path: Path) -> None:
+    table = Table("feed", tmp_path / "feed.json")
+    for found in (row, within("open", 12.0, "ms", 100)):
+        table.add(found)
+    text = with_speed(f"before\n{BEGIN}old\n{END}after\n", read_tables(tmp_path))
+    assert text.startswith(f"before\n{BEGIN}") and text.endswith(f"{END}after\n") and "old" not in text
+    assert "| A: images | 300 images/s | 100 (fast peer) | **3 ×** |" in text and "open" not in text
+    assert with_speed(text, read_tables(tmp_path)) == text
+
+
+def test_the_readme_says_what_the_results_say() -> None:
+    text = README.read_text(encoding="utf-8")
+    assert BEGIN in text and END in text
+    assert with_speed(text, read_tables(RESULTS)) == text, "run `python -m benchmarks.rendering`"
 
 
 @pytest.mark.parametrize("name", TABLES)
