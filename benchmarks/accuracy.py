@@ -5,6 +5,7 @@ split seeds; the mean accuracy must reach the bar, and all of it together may ta
 photos of cats and dogs of the Oxford-IIIT Pet dataset and MobileNetV2 with ImageNet features.
 
 `python -m benchmarks.accuracy trees …` is the long trial of tree crowns: see tree_accuracy.py.
+`python -m benchmarks.accuracy ucf …` is the trial of short clips: see clip_accuracy.py.
 """
 
 from __future__ import annotations
@@ -69,6 +70,8 @@ def _arguments() -> argparse.Namespace:
 
 
 if __name__ == "__main__":
-    from benchmarks import tree_accuracy
+    from benchmarks import clip_accuracy, tree_accuracy
 
-    sys.exit(tree_accuracy.main(sys.argv[2:]) if sys.argv[1:2] == ["trees"] else main())
+    trials = {"trees": tree_accuracy.main, "ucf": clip_accuracy.main}
+    trial = trials.get(sys.argv[1]) if len(sys.argv) > 1 else None
+    sys.exit(main() if trial is None else trial(sys.argv[2:]))
