@@ -37,6 +37,7 @@ def mice(folder: Path) -> None:
     for name in ("m1_a", "m1_b", "m2_a", "m2_b"):
         write_video(folder / "videos" / f"{name}.mp4", 8, codec="mpeg4")
         write_labels(folder / "labels" / f"{name}.csv", label_values())
+    write_video(folder / "new_mouse.mp4", 8, codec="mpeg4")
 
 
 def photos(folder: Path) -> None:
@@ -53,9 +54,13 @@ class Setting(NamedTuple):
 
 
 SHORT = "model.backbone=tiny train.epochs=1 train.batch_size=2 run.progress=off"
+QUICK_MICE = (
+    "run.folder=runs/mice task.size=tiny task.frames=3 task.flow_epochs=1 task.sequence_epochs=1 "
+    "task.window_frames=8 train.epochs=1 train.batch_size=8 run.progress=off"
+)
 PAGES = {
     "start/ecologist.md": Setting(flights, {"run.folder=runs/trees": f"run.folder=runs/trees {SHORT}"}),
-    "start/neuroscientist.md": Setting(mice, {}),
+    "start/neuroscientist.md": Setting(mice, {"--size 128x128": "--size 32x32", "run.folder=runs/mice": QUICK_MICE}),
     "start/engineer.md": Setting(photos, {}),
     "sources.md": Setting(photos, {}),
 }
