@@ -30,14 +30,15 @@ from benchmarks.big_raster import write_striped
 from benchmarks.feeding.environments import DEFAULT_HOME, Environments
 from benchmarks.memory import peak_of
 from benchmarks.pictures import picture
-from benchmarks.rounds import Result, alternate, save
+from benchmarks.rounds import alternate
+from benchmarks.tables import OURS, Bar, Row, Table, Value, compare, within
 from penstock.prediction.boxes.asking import computes_bfloat16
 from penstock.prediction.boxes.finding_boxes import AUTO_READERS
 from penstock.prediction.boxes.reading_ahead import windows_ahead
 from penstock.prediction.boxes.scenes import open_scene
 from penstock.prediction.boxes.window_plans import window_plan
 
-PEER = Path(__file__).with_name("detection_peer.py")
+DEEPFOREST, PEER = "DeepForest", Path(__file__).with_name("detection_peer.py")
 LINES = ("predict", "feed", "memory", "train")
 WINDOW_PX, OVERLAP = 400, 0.05
 FOUR_WINDOWS_PX = 780
@@ -94,7 +95,7 @@ def same_model(image: np.ndarray) -> ps.Model:
     return ps.Model(task, network, device="cpu")
 
 
-def finding(ask: Ask, tile: Path, part: np.ndarray, scratch: Path, rounds: int) -> list[Result]:
+def finding(ask: Ask, tile: Path, part: np.ndarray, scratch: Path, rounds: int) -> list[Row]:
     """`predict` beside `predict_tile`: in the same arithmetic, as the device likes it, and at our own scale."""
     model = same_model(part)
     torch.save(model.network.state_dict(), scratch / "weights.pt")
@@ -120,15 +121,14 @@ def _asking(ask: Ask, tile: Path) -> Callable[[], object]:
     return lambda: ask("predict", image=str(tile))
 
 
-def _ratio(what: str, least: float, rounds: int, ours: Callable[[], object], theirs: Callable[[], object]) -> Result:
+def _ratio(what: str, least: float, rounds: int, ours: Callable[[], object], theirs: Callable[[], object]) -> Row:
     theirs(), ours()  # libraries get ready
     our_seconds, their_seconds = alternate(ours, theirs, rounds)
-    ratio = their_seconds / our_seconds
-    figure = f"{ratio:.2f} × ({our_seconds:.3g} and {their_seconds:.3g} s)"
-    return Result(what, figure, f"≥ {least:g} ×", ratio >= least)
+    values = [Value(OURS, our_seconds, "penstock"), Value(DEEPFOREST, their_seconds)]
+    return compare(what, "s", values, [Bar(OURS, DEEPFOREST, least)], smaller_is_better=True)
 
 
-def feeding(ask: Ask, scratch: Path, rounds: int) -> list[Result]:
+def feeding(ask: Ask, scratch: Path, rounds: int) -> list[Row]:
     """Windows of a raster, read and ready for the network, without one: blocks as clouds want them, and plain ones."""
     cloud = write_tiled(scratch / "cloud.tif", 512, compress="deflate", predictor=2)
     plain = write_tiled(scratch / "plain.tif", 256)
@@ -182,7 +182,7 @@ ps.predict(ps.Model(task, network, device="cpu"), {raster!r}, output={output!r},
 """
 
 
-def memory(scratch: Path, sides: tuple[int, ...]) -> list[Result]:
+def memory(scratch: Path, sides: tuple[int, ...]) -> list[Row]:
     """Peak memory of a prediction with a tiny network."""
     results = []
     for side in sides:
@@ -191,12 +191,11 @@ def memory(scratch: Path, sides: tuple[int, ...]) -> list[Result]:
         peak = peak_of(MEMORY_CODE.format(raster=str(raster), output=str(scratch / f"boxes-{side}.csv")))
         raster.unlink()
         what = f"peak memory, a striped raster of {side:,} × {side:,} px"
-        figure = f"{peak.anonymous_mb:.0f} MB ({peak.resident_mb:.0f} MB with mapped files)"
-        results.append(Result(what, figure, f"< {MOST_MB} MB", peak.anonymous_mb < MOST_MB))
+        results.append(within(what, peak.anonymous_mb, "MB", MOST_MB))
     return results
 
 
-def training_feed(ask: Ask, scratch: Path, rounds: int) -> list[Result]:
+def training_feed(ask: Ask, scratch: Path, rounds: int) -> list[Row]:
     """An epoch of tiles with boxes from a pack, beside DeepForest's dataset of the same tiles as PNG files."""
     folder = scratch / "tiles"
     table = write_tiles(folder)
@@ -235,20 +234,17 @@ def main() -> None:
     parser.add_argument("--peers-home", type=Path, default=DEFAULT_HOME, help="where the environments are")
     parser.add_argument("--json", type=Path, default=None, help="also write the table here")
     options = parser.parse_args()
+    table = Table("detection", options.json)
     with tempfile.TemporaryDirectory(dir=options.scratch) as home:
-        results = _measured(options, Path(home))
-    for result in results:
-        print(result.line())
-    if options.json:
-        save(results, options.json)
+        for row in _measured(options, Path(home)):
+            table.add(row)
 
 
-def _measured(options: argparse.Namespace, scratch: Path) -> list[Result]:
+def _measured(options: argparse.Namespace, scratch: Path) -> list[Row]:
     results = memory(scratch, tuple(options.sides)) if "memory" in options.lines else []
     missing = Environments(options.peers_home).missing("deepforest")
     if missing:
-        print(f"DeepForest: {missing}")
-        return results
+        return [*results, compare("predict, feed and train", "s", [Value(DEEPFOREST, 0.0, absent=missing)])]
     with deepforest(Environments(options.peers_home).python("deepforest")) as ask:
         if "predict" in options.lines:
             tile, part = _part_of(options.tile, scratch, options.whole)

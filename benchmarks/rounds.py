@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import statistics
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 
 
 @dataclass(frozen=True)
@@ -40,11 +38,3 @@ def alternate(
             before()
             times[which].append(seconds(work))
     return statistics.median(times[0]), statistics.median(times[1])
-
-
-def save(results: list[Result], path: Path) -> None:
-    """Write figures that were judged one by one as a table, named by the file."""
-    from benchmarks.tables import document, row_of
-
-    text = json.dumps(document(path.stem, [row_of(result) for result in results]), indent=1, ensure_ascii=False)
-    path.write_text(text + "\n", encoding="utf-8")
