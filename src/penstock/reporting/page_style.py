@@ -150,6 +150,8 @@ border-radius:6px;background:var(--raised)}
 .samples{display:grid;grid-template-columns:repeat(auto-fill,minmax(9.2rem,1fr));gap:.9rem}
 .samples figure{overflow:hidden;border:1px solid var(--edge);border-radius:10px;background:var(--raised)}
 .samples img,.blank{display:block;width:100%;height:8.6rem;object-fit:contain;background:var(--ground)}
+.samples.wide{grid-template-columns:repeat(auto-fill,minmax(18rem,1fr))}
+.boxed{display:block;width:100%;height:auto;max-height:24rem;background:var(--ground)}
 .blank{display:flex;align-items:center;justify-content:center;color:var(--dim);font-size:.8rem}
 .samples figcaption{padding:.5rem .65rem .6rem;font-size:.84rem;line-height:1.35}
 .samples p{margin:0;overflow-wrap:anywhere}

@@ -14,12 +14,17 @@ KINDS = {b"\xff\xd8\xff": "image/jpeg", b"\x89PNG\r\n\x1a\n": "image/png"}
 
 def thumbnail(folder: Path, name: Any, description: str) -> Markup:
     """A picture of a Run, or a frame that says that there is none."""
+    source = picture_source(folder, name)
+    if source is None:
+        return tag("div", "no picture", class_="blank", role="img", aria_label=f"No picture: {description}")
+    return tag("img", src=source, alt=description)
+
+
+def picture_source(folder: Path, name: Any) -> str | None:
+    """A picture of a Run as an address that holds it; None where there is none."""
     content = _picture(folder, name) if isinstance(name, str) else None
     kind = None if content is None else next((kind for head, kind in KINDS.items() if content.startswith(head)), None)
-    if content is None or kind is None:
-        return tag("div", "no picture", class_="blank", role="img", aria_label=f"No picture: {description}")
-    source = f"data:{kind};base64,{base64.b64encode(content).decode()}"
-    return tag("img", src=source, alt=description)
+    return None if content is None or kind is None else f"data:{kind};base64,{base64.b64encode(content).decode()}"
 
 
 def _picture(folder: Path, name: str) -> bytes | None:

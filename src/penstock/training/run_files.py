@@ -17,6 +17,7 @@ from penstock.samples import Source, describe, sample_at
 from penstock.tasks.task import Goal
 
 THUMBNAIL_PX = 160
+BOXES_PX = 480  # boxes want larger pictures than things that fill theirs
 THUMBNAIL_QUALITY = 85
 
 
@@ -99,7 +100,8 @@ def bad_sample_rows(bad: Sequence[Any], source: Source) -> list[dict[str, Any]]:
 def write_worst(writer: RunWriter, rows: Sequence[Mapping[str, Any]], source: Source) -> None:
     """The samples that were answered most wrongly, each with its name and a small picture."""
     named = [{"key": _key(source, int(row["index"])), **row} for row in rows]
-    writer.write_worst(named, [_thumbnail(source, int(row["index"])) for row in rows])
+    sizes = [BOXES_PX if "boxes" in row else THUMBNAIL_PX for row in rows]
+    writer.write_worst(named, [_thumbnail(source, int(row["index"]), px) for row, px in zip(rows, sizes, strict=True)])
 
 
 def _key(source: Source, index: int) -> str:
@@ -107,7 +109,7 @@ def _key(source: Source, index: int) -> str:
     return str(annotations(index).get("key", index)) if annotations is not None else str(index)
 
 
-def _thumbnail(source: Source, index: int) -> bytes | None:
+def _thumbnail(source: Source, index: int, longest_px: int) -> bytes | None:
     from penstock.codecs.images import encode_image
     from penstock.codecs.opencv import opencv
 
@@ -118,7 +120,7 @@ def _thumbnail(source: Source, index: int) -> bytes | None:
         pixels = np.asarray(sample_at(source, index)[image.name])
     except PenstockError:  # it was readable before; a picture that is gone is no reason to stop
         return None
-    scale = THUMBNAIL_PX / max(pixels.shape[:2])
+    scale = longest_px / max(pixels.shape[:2])
     if scale < 1:
         size = (max(1, round(pixels.shape[1] * scale)), max(1, round(pixels.shape[0] * scale)))
         pixels = opencv().resize(pixels, size, interpolation=opencv().INTER_AREA)

@@ -201,3 +201,21 @@ def test_ground_resolution_is_read_from_the_transform() -> None:
     degree = 1 / 111_320
     assert metres_per_pixel((degree, 0, 10, 0, -degree, 60), "EPSG:4326") == pytest.approx(np.sqrt(0.5), rel=1e-3)
     assert metres_per_pixel((1, 0, 0, 0, 1, 0), "") is None
+
+
+def test_the_worst_samples_bring_their_size_and_boxes(network: Any) -> None:
+    eager = ps.Detection(CROWNS, backbone="tiny", anchor_scale=2.83, levels=3, score_threshold=0.0101)
+    batch = batch_of(eager, Scenes(3, sizes=(128, 100)))
+    scores = eager.scores()
+    with torch.inference_mode():
+        scores.update(eager.judge(network, batch).answers, batch)
+    scores.compute()
+    rows = {row["index"]: row for row in scores.worst()}  # type: ignore[attr-defined]
+    assert [(rows[number]["width"], rows[number]["height"]) for number in range(3)] == [
+        (128, 128),
+        (100, 100),
+        (128, 128),
+    ]
+    for number in range(3):
+        np.testing.assert_allclose(rows[number]["boxes"]["true"], batch["boxes"][number], atol=0.06)
+        assert rows[number]["answer"].startswith(f"{0} of") or rows[number]["boxes"]["found"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Generator, Iterable, Iterator
 from contextlib import closing, nullcontext
 from itertools import islice
 from typing import Any
@@ -52,7 +52,7 @@ class Asker:
         self.model, self.precision = model, precision
         self._copies = tuple(Placed(folded(one.network), one.device) for one in model.copies)
 
-    def ask(self, shown: Iterable[Shown]) -> Iterator[tuple[int, Found]]:
+    def ask(self, shown: Iterable[Shown]) -> Generator[tuple[int, Found]]:
         """The number of each window, and every box with score enough, unsuppressed, in pixels that it was shown."""
         with closing(dealt(self._copies, self._answers, in_groups(shown, self.model.group_rows))) as answers:
             for group in answers:

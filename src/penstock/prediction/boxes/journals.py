@@ -168,5 +168,5 @@ def _model_print(model: Model) -> str:
     found = hashlib.blake2b(digest_size=16)
     for name, value in model.network.state_dict().items():
         found.update(name.encode())
-        found.update(np.ascontiguousarray(value.detach().cpu().float().numpy()))
+        found.update(value.detach().cpu().float().contiguous().numpy().tobytes())
     return found.hexdigest()

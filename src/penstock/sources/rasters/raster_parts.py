@@ -114,7 +114,7 @@ class RasterPart:
             sample["split"] = self.split
         if self.has_boxes:
             boxes, sample["box_label"] = self.boxes.of(int(self.numbers[index]))
-            sample["boxes"] = boxes / np.tile(np.float32(self._tile_px_of_one), 2) if self._is_resized else boxes
+            sample["boxes"] = boxes / np.array(2 * self._tile_px_of_one, np.float32) if self._is_resized else boxes
         return sample
 
 

@@ -14,6 +14,7 @@ from penstock.results.box_scores import BoxScores, ImageBoxes, score_boxes
 from penstock.tasks.task import Answers, Batch
 
 WORST_SAMPLES = 24
+MOST_DRAWN = 300  # boxes of one sample
 # Columns of a row: the sample, x1 y1 x2 y2, class, score.
 COLUMNS = 7
 
@@ -24,7 +25,7 @@ class BoxSetScores(Metric):
     full_state_update = False
     predicted: list[torch.Tensor]
     true: list[torch.Tensor]
-    samples: list[torch.Tensor]  # index and loss of each
+    samples: list[torch.Tensor]  # index, loss, width and height of each
 
     def __init__(self, classes: tuple[str, ...], *, min_score: float) -> None:
         super().__init__()
@@ -38,7 +39,7 @@ class BoxSetScores(Metric):
     def _begin(self) -> None:
         """Nothing yet, in the shape of something: what ranks put together must have the same dimensions on all."""
         self.predicted, self.true = ([torch.zeros(0, COLUMNS, dtype=torch.float64, device=self.device)] for _ in "ab")
-        self.samples = [torch.zeros(0, 2, dtype=torch.float64, device=self.device)]
+        self.samples = [torch.zeros(0, 4, dtype=torch.float64, device=self.device)]
 
     def reset(self) -> None:
         super().reset()
@@ -47,7 +48,8 @@ class BoxSetScores(Metric):
     def update(self, answers: Answers, batch: Batch) -> None:
         """Add a batch with boxes."""
         index = batch["index"].to(self.device).double()
-        self.samples.append(torch.stack([index, answers["loss"].detach().to(index)], dim=1))
+        sizes = index.new_tensor([[image.shape[1], image.shape[0]] for image in batch["image"]]).reshape(-1, 2)
+        self.samples.append(torch.cat([index[:, None], answers["loss"].detach().to(index)[:, None], sizes], dim=1))
         for row, number in enumerate(index.tolist()):
             self.predicted.append(_rows(number, answers["boxes"][row], answers["labels"][row], answers["scores"][row]))
             boxes, labels = batch["boxes"][row], batch["box_label"][row]
@@ -61,8 +63,12 @@ class BoxSetScores(Metric):
         options: dict[str, Any] = {"image_count": len(samples), "classes": self.classes}
         found = score_boxes(predicted, true, min_score=self.min_score, **options)
         everything = score_boxes(predicted, true, **options)
+        answers = predicted.taken(found.kept)
         self._details = {"kind": "detection", **found.details(), "min_score": self.min_score}
-        self._worst = _worst(found, samples)
+        self._worst = [
+            {**row, "boxes": {"found": _corners(answers, place), "true": _corners(true, place)}}
+            for place, row in _worst(found, samples)
+        ]
         return {**found.scores(), "ap50": everything.ap50, "ap": everything.ap}
 
     def _boxes(self, rows: Sequence[torch.Tensor], samples: np.ndarray[Any, Any]) -> ImageBoxes:
@@ -75,7 +81,7 @@ class BoxSetScores(Metric):
         return self._details
 
     def worst(self) -> list[dict[str, Any]]:
-        """The samples with the most mistakes: index, how many boxes are true, how many were found, and loss."""
+        """The samples with the most mistakes: index, how many boxes are true and found, loss, size, and the boxes."""
         return self._worst
 
 
@@ -84,19 +90,28 @@ def _rows(number: float, boxes: torch.Tensor, labels: torch.Tensor, scores: torc
     return torch.cat([column.double() for column in columns], dim=1)
 
 
-def _worst(found: BoxScores, samples: np.ndarray[Any, Any]) -> list[dict[str, Any]]:
+def _worst(found: BoxScores, samples: np.ndarray[Any, Any]) -> list[tuple[int, dict[str, Any]]]:
     mistakes = found.truth_counts + found.prediction_counts - 2 * found.match_counts
     order = np.argsort(-mistakes, kind="stable")[:WORST_SAMPLES]
-    return [
-        {
-            "index": int(samples[place, 0]),
-            "truth": f"{found.truth_counts[place]} boxes",
-            "answer": f"{found.match_counts[place]} of them found, {_alone(found, place)} others",
-            "score": float(found.recalls[place]) if found.truth_counts[place] else 0.0,
-            "loss": float(samples[place, 1]),
-        }
-        for place in order.tolist()
-    ]
+    return [(place, _row(found, samples[place], place)) for place in order.tolist()]
+
+
+def _row(found: BoxScores, sample: np.ndarray[Any, Any], place: int) -> dict[str, Any]:
+    return {
+        "index": int(sample[0]),
+        "truth": f"{found.truth_counts[place]} boxes",
+        "answer": f"{found.match_counts[place]} of them found, {_alone(found, place)} others",
+        "score": float(found.recalls[place]) if found.truth_counts[place] else 0.0,
+        "loss": float(sample[1]),
+        "width": int(sample[2]),
+        "height": int(sample[3]),
+    }
+
+
+def _corners(boxes: ImageBoxes, image: int) -> list[list[float]]:
+    """The boxes of one image, for a picture."""
+    found: list[list[float]] = boxes.boxes[boxes.images == image][:MOST_DRAWN].round(1).tolist()
+    return found
 
 
 def _alone(found: BoxScores, place: int) -> int:
