@@ -20,8 +20,10 @@ from penstock.storage.whole_files import write_whole
 if TYPE_CHECKING:
     import pandas as pd
 
+    from penstock.prediction.answering import AnswerOptions
     from penstock.prediction.models import Model
     from penstock.runs.run import Run
+    from penstock.samples import Source
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,11 +97,27 @@ def evaluate(
     source = run_split(run, split) if data is None else source_for_evaluation(data, split)
     model = load(run, device=device)
     model.task.check(source, "evaluation")
+    if model.task.kind == "behaviour":
+        return _evaluate_videos(model, source, options)
     scores, rows = model.task.scores(), []
     for found in answered(model, source, options, lambda batch: on_cpu(model.judge(batch))):
         scores.update(found.answers, found.batch)
         rows += rows_of(model, source, found, lists_problems=False)
     return Evaluation(scores.compute(), scores.details(), pd.DataFrame(rows), len(source))
+
+
+def _evaluate_videos(model: Model, source: Source, options: AnswerOptions) -> Evaluation:
+    import pandas as pd
+
+    from penstock.prediction.behaviour.ethogram_judging import labelled_ethograms, row_of
+    from penstock.results.behaviour_scores import score_ethograms
+    from penstock.results.ethogram_details import ethogram_details
+
+    ethograms = labelled_ethograms(model, source, options)
+    scores = score_ethograms(ethograms)
+    details = {**scores.details(), "ethograms": ethogram_details(ethograms)}
+    table = pd.DataFrame([row_of(one) for one in ethograms])
+    return Evaluation(scores.scores(), details, table, sum(map(len, ethograms)))
 
 
 def _evaluate_boxes(predictions: Any, truth: Any, options: BoxOptions) -> Evaluation:

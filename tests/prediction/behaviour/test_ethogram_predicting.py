@@ -192,3 +192,26 @@ def test_the_command_shows_how_much_time_each_behaviour_takes(mice_model: Path, 
     done = run_here("predict", mice_model, mice_videos / "animal_0.mp4", "--device", "cpu")
     assert done.exit_code == 0
     assert "walk" in done.out and "mean_bout_s" in done.out
+
+
+def test_labelled_data_are_scored_by_predicting_their_videos(
+    mice_model: Path, mice_videos: Path, whole: Path, tmp_path: Path
+) -> None:
+    labels = str(mice_videos.parent / "labels" / "{stem}.csv")
+    videos = ps.Videos(mice_videos, labels=labels, size="64x64", classes=["background", "walk", "turn", "rear"])
+    pack = ps.pack(videos, tmp_path / "mice.pack", codec="raw")
+    with pytest.raises(ps.PenstockError, match="turn"):
+        ps.evaluate(mice_model, pack, device="cpu")
+    model = ps.load(mice_model, device="cpu")
+    truth = pack.column("labels")[:, [0, 1, 3]]
+    for name in ("animal_0", "animal_1"):
+        frame = pd.DataFrame(truth[pack.column("group") == name], columns=list(model.classes))
+        frame["background"] = (frame[["walk", "rear"]] != 1).all(axis=1).astype(int)
+        frame.to_csv(tmp_path / f"{name}.csv")
+    fewer = ps.Videos(mice_videos, labels=str(tmp_path / "{stem}.csv"), size="64x64")
+    found = ps.evaluate(model, ps.pack(fewer, tmp_path / "fewer.pack", codec="raw", split="everything"))
+    beside = ps.evaluate(whole, truth=str(tmp_path / "{stem}.csv"))
+    assert found.samples == 2 * FRAMES and list(found.table["video"]) == ["animal_0", "animal_1"]
+    for name, value in beside.scores.items():
+        assert found.scores[name] == pytest.approx(value, nan_ok=True), name
+    assert [one["video"] for one in found.details["ethograms"]] == ["animal_0", "animal_1"]

@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from penstock.errors import DataError, Problem, RecipeError
 from penstock.opening import kind_of
 from penstock.opening import open as open_any
 from penstock.samples import Source
-from penstock.sources.videos.frame_supplies import Supply
+from penstock.sources.videos.frame_supplies import StoredVideo, Supply
 from penstock.sources.videos.framing import Framing
-from penstock.sources.videos.supplying import named_videos, state_of, stored_videos, supply_of
+from penstock.sources.videos.supplying import named_videos, state_of, supply_of
+from penstock.tasks.behaviour.frame_data import video_name, video_ranges
 
 PACK = "Pack"
 
@@ -64,10 +68,19 @@ def _stored(source: Source, framing: Framing) -> list[VideoJob]:
     state = (type(source).__name__, "" if fingerprint is None else fingerprint(), len(source), framing)
     place = str(getattr(source, "path", type(source).__name__))
     return [
-        VideoJob(name, f"{place}#{name}", (*state, name), partial(_itself, supply))
-        for name, supply in stored_videos(source, framing)
+        VideoJob(name, f"{place}#{name}", (*state, name), partial(_stored_video, source, frames, name, framing))
+        for name, frames in videos_of(source)
     ]
 
 
-def _itself(supply: Supply) -> Supply:
-    return supply
+def videos_of(source: Source) -> list[tuple[str, range]]:
+    """The videos of a pack or another Source: a name that no other has, and the numbers of its frames."""
+    ranges = video_ranges(source)
+    names = [video_name(source, frames.start) for frames in ranges]
+    twice = Counter(names)
+    named = [name if twice[name] == 1 else f"{name}-{number}" for number, name in enumerate(names)]
+    return list(zip(named, ranges, strict=True))
+
+
+def _stored_video(source: Source, frames: range, name: str, framing: Framing) -> Supply:
+    return StoredVideo(source, np.arange(frames.start, frames.stop), name, framing)

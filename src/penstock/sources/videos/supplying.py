@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from itertools import pairwise
-
-import numpy as np
 
 from penstock.errors import Problem
-from penstock.samples import Source, column_of
 from penstock.sources.paths import PathLike
 from penstock.sources.videos.frame_memory import FrameMemory
-from penstock.sources.videos.frame_supplies import Begin, NumberedVideo, PassedVideo, StoredVideo, Supply, Task
+from penstock.sources.videos.frame_supplies import Begin, NumberedVideo, PassedVideo, Supply, Task
 from penstock.sources.videos.framing import Framing, make_framing
 from penstock.sources.videos.grouped_videos import GroupedVideo
 from penstock.sources.videos.video_cursors import Cursors
@@ -59,14 +55,3 @@ class FileSupply:
     def close(self) -> None:
         if self._chosen is not None:
             self._chosen.close()
-
-
-def stored_videos(source: Source, framing: Framing) -> list[tuple[str, Supply]]:
-    """The videos of a pack or another Source by the names of their groups, in the order of their frames."""
-    groups = column_of(source, "group")
-    changes = np.flatnonzero(groups[1:] != groups[:-1]) + 1
-    edges = [0, *changes.tolist(), len(groups)] if len(groups) else [0]
-    return [
-        (str(groups[start]), StoredVideo(source, np.arange(start, stop), str(groups[start]), framing))
-        for start, stop in pairwise(edges)
-    ]

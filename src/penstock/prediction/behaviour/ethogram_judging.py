@@ -1,0 +1,48 @@
+"""`ps.evaluate` for behaviour: every video of labelled data is predicted, and its ethogram compared with the labels."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from penstock.errors import DataError, Problem
+from penstock.prediction.answering import AnswerOptions
+from penstock.prediction.behaviour.ethogram_predicting import predict_ethograms
+from penstock.prediction.behaviour.video_jobs import videos_of
+from penstock.prediction.models import Model
+from penstock.results.ethograms import Ethogram
+from penstock.samples import Source
+from penstock.tasks.behaviour.frame_data import frame_labels
+from penstock.tasks.data_checks import label_field
+from penstock.tasks.labelled import LABEL, labelled
+
+MEANS = ("f1", "precision", "recall", "accuracy", "bout_f1")
+
+
+def labelled_ethograms(model: Model, source: Source, answering: AnswerOptions) -> list[Ethogram]:
+    """The ethograms of all videos of a source, with its labels in the order of the model's behaviours."""
+    task: Any = model.task
+    found: Any = predict_ethograms(model, source, None, answering, {})
+    ethograms = {one.name: one for one in found}
+    labels = frame_labels(_view(task, source), LABEL)
+    return [
+        replace(ethograms[name], labels=labels[frames.start : frames.stop][: len(ethograms[name])])
+        for name, frames in videos_of(source)
+        if name in ethograms
+    ]
+
+
+def _view(task: Any, source: Source) -> Source:
+    """The source with labels as the task numbers them."""
+    label = label_field(source, task.label, "labels")
+    if label is None:
+        raise DataError([Problem(type(source).__name__, None, "it has no labels", "Pack the videos with --labels")])
+    return labelled(source, task.image, label, task.behaviours)
+
+
+def row_of(ethogram: Ethogram) -> dict[str, Any]:
+    """What a table of videos says of one."""
+    scores = ethogram.scores()
+    known = 0 if ethogram.labels is None else int((ethogram.labels >= 0).any(axis=1).sum())
+    means = {name: scores.mean(name) for name in MEANS}
+    return {"video": ethogram.name, "frames": len(ethogram), "labelled_frames": known, **means}
