@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from penstock.diagnosis.cost_model import ModelCost, SampleCost, Setup, feed_rate, limits, training_rate
+from penstock.diagnosis.cost_model import ModelCost, SampleCost, Setup, feed_rate, limits, share_of, training_rate
 
 THREADS = Setup(cores=4, workers=None)
 PROCESSES = Setup(cores=4, workers=None, in_threads=False)
@@ -82,3 +82,9 @@ def test_cores_that_others_use_count_by_what_they_leave() -> None:
     assert binding(SampleCost(cpu=0.01, wait=0.06), Setup(4, 1, share=0.25)) == ("workers", pytest.approx(10))
     assert binding(SampleCost(cpu=0.001, reading_rate=50), quarter) == ("disk", 50)
     assert training_rate(SampleCost(cpu=0.01), quarter, ModelCost(0.001, cpu=0.01)) == pytest.approx(50)
+
+
+def test_the_share_of_the_cores_follows_from_what_the_feed_gave() -> None:
+    assert share_of(SampleCost(cpu=0.01), THREADS, 100, core_share=0.9) == pytest.approx(0.25)
+    assert share_of(SampleCost(cpu=0.01), THREADS, 500, core_share=0.9) == 1.0
+    assert share_of(SampleCost(cpu=0.01, reading_rate=50), THREADS, 50, core_share=0.9) == 0.9

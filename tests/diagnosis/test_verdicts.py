@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import penstock as ps
 from ailing_sources import Quick, slow_function
 from diagnosis.patients import feed_run, patient, times
@@ -71,5 +73,6 @@ def test_handing_over_may_be_all_there_is() -> None:
 
 
 def test_other_programs_are_mentioned_where_they_have_the_cores() -> None:
-    found = verdict_of(patient(setup=Setup(4, None, share=0.25), feed=feed_run(100)))
+    crowded = replace(times(4), core_wait_seconds=0.05)
+    found = verdict_of(patient(profile=Profile(times(), crowded), feed=feed_run(100)))
     assert "other programs use most of the cores, with all of them it could give 400" in str(found)

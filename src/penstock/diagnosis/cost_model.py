@@ -9,7 +9,7 @@
     deliver      1 / d
 
 Where other programs use the cores too, a thread has one for the share s of the time that it could use it: c, d, l, g
-and m are then divided by s.
+and m are then divided by s. It is chosen such that F is what the feed really gave, unless the disk binds.
 
 The feed gives the least of these, F. With no workers at all it gives 1 / (c + r + d).
 
@@ -28,6 +28,7 @@ import math
 from dataclasses import dataclass, replace
 from typing import Literal
 
+LEAST_SHARE = 0.01
 Resource = Literal["cores", "workers", "calling thread", "disk", "lock", "gil", "deliver", "model"]
 
 
@@ -59,7 +60,7 @@ class Setup:
     cores: int
     workers: int | None  # None: as many as help
     in_threads: bool = True  # of one process, which share a GIL and the locks of sources
-    share: float = 1.0  # s: 1 where no other program uses the cores
+    share: float = 1.0  # s: 1 where no other program uses the cores, and the feed gives all that it could
 
 
 @dataclass(frozen=True)
@@ -97,6 +98,14 @@ def limits(cost: SampleCost, setup: Setup) -> tuple[Limit, ...]:
     if setup.in_threads:
         found += [Limit("lock", _per_second(1.0, cost.locked)), Limit("gil", _per_second(1.0, cost.held))]
     return tuple(sorted(found, key=lambda limit: limit.rate))
+
+
+def share_of(cost: SampleCost, setup: Setup, given_rate: float, core_share: float) -> float:
+    """The share of the cores with which this model gives what the feed gave; else the one that threads had."""
+    binding = limits(cost, replace(setup, share=1.0))[0]
+    if binding.resource == "disk" or not math.isfinite(binding.rate):
+        return core_share
+    return min(max(given_rate / binding.rate, LEAST_SHARE), 1.0)
 
 
 def feed_rate(cost: SampleCost, setup: Setup) -> float:

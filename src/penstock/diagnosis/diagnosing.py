@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import sys
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from penstock.diagnosis.cost_model import Setup
+from penstock.diagnosis.cost_model import Setup, share_of
 from penstock.diagnosis.diagnosis import Diagnosis, HopRow, Memory, ReadFacts, Remedy
 from penstock.diagnosis.disks import Disk, measured_disk
 from penstock.diagnosis.hardware import measured_hardware
@@ -93,7 +93,8 @@ def measured(flow: Flow, step: Step | None, options: Options, spelling: Spelling
         together = None if step is None else run_feed(running, TOGETHER * options.seconds, step)
     finally:
         running.close()
-    setup = Setup(cores(), flow._options.workers, feed.executor != "process", _core_share(profiled))
+    setup = Setup(cores(), flow._options.workers, feed.executor != "process")
+    setup = replace(setup, share=share_of(cost, setup, feed.rate, profiled.core_share(setup.cores)))
     return Present(flow, step, profiled, cost, setup, model, feed, together, reading, hardware, spelling)
 
 
@@ -133,11 +134,6 @@ def _profiled(flow: Flow, feed: FeedRun, seconds: float) -> Profile:
             costs.hops[hop].wait_seconds += moment.wait_seconds[hop]
     times = SampleTimes.of(costs, feed.samples, 1)
     return Profile(times, times)
-
-
-def _core_share(profiled: Profile) -> float:
-    """What other programs leave of the cores; threads beyond their number wait for one another."""
-    return min(profiled.crowded.core_share * max(profiled.crowded.threads / cores(), 1.0), 1.0)
 
 
 # Remedies that are put in place

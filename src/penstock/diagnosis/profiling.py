@@ -79,6 +79,10 @@ class Profile:
     gil_share: float = 0.0  # of the time that a thread has a sample in hand, alone
     has_lock: bool = False  # whether the source lets one thread read at a time
 
+    def core_share(self, cores: int) -> float:
+        """What other programs leave of the cores; threads beyond their number wait for one another."""
+        return min(self.crowded.core_share * max(self.crowded.threads / cores, 1.0), 1.0)
+
     @property
     def held_seconds(self) -> float:
         """What a sample holds the GIL."""

@@ -49,7 +49,7 @@ def _cores_are_shared(present: Present) -> bool:
 
 def _busy(present: Present) -> str:
     """A word on other programs, where they take the cores."""
-    if present.setup.share > STARVED:
+    if present.profile.core_share(present.setup.cores) > STARVED:
         return ""
     could = feed_rate(present.cost, replace(present.setup, share=1.0))
     return f"; other programs use most of the cores, with all of them it could give {could:,.0f}"
