@@ -17,7 +17,19 @@ from pathlib import Path
 
 from benchmarks.rendering import PAGE, RESULTS, ROOT, publish
 
-TABLES = ("kernel", "packing", "feed", "formats", "frameworks", "export", "boxes", "training", "video")
+TABLES = (
+    "kernel",
+    "packing",
+    "feed",
+    "formats",
+    "frameworks",
+    "export",
+    "boxes",
+    "training",
+    "detection",
+    "video",
+    "doctor",
+)
 
 
 def run(table: str, results: Path, rounds: int | None) -> bool:

@@ -30,7 +30,7 @@ TITLES = {
     "training": "Training",
     "boxes": "Boxes",
     "detection": "Detection",
-    "behaviour": "Behaviour",
+    "video": "Videos and ethograms",
     "doctor": "The doctor",
 }
 HEAD = """\
