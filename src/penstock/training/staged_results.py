@@ -17,7 +17,7 @@ from penstock.results.ethogram_details import ethogram_details
 from penstock.results.ethograms import Ethogram
 from penstock.runs.layout import plain
 from penstock.runs.writing import RunWriter
-from penstock.samples import Source
+from penstock.samples import Source, Subset
 from penstock.tasks.behaviour.behaviour import Behaviour
 from penstock.tasks.behaviour.feature_windows import VideoFeatures
 from penstock.tasks.behaviour.frame_data import frame_times, video_name, video_ranges
@@ -50,7 +50,7 @@ def write_results(
     fitted = _decided(task, ethograms, [video.labels for video in train])
     ethograms = [_with_decisions(fitted, one) for one in ethograms]
     scores = score_ethograms(ethograms)
-    _save(writer.checkpoints / CHECKPOINT, fitted, network, settings, scores)
+    _save(writer.checkpoints / CHECKPOINT, fitted, network, settings, scores, packed_by(data.train))
     kept = {"score_thresholds": fitted.score_thresholds, "min_bout_frames": fitted.min_bout_frames}
     details = {"kind": "behaviour", **scores.details(), "ethograms": ethogram_details(ethograms), **kept}
     writer.write_details(details)
@@ -115,12 +115,29 @@ def _with_decisions(task: Behaviour, ethogram: Ethogram) -> Ethogram:
     )
 
 
-def _save(path: Path, task: Behaviour, network: BehaviourNetwork, settings: Settings, scores: BehaviourScores) -> None:
+def packed_by(source: Any) -> dict[str, Any]:
+    """How frames were brought to their size when the data were packed: new videos must be seen in the same way."""
+    while isinstance(source, Subset):
+        source = source.source
+    manifest = getattr(source, "manifest", None)
+    made_from = manifest.made_from if manifest is not None else getattr(source, "made_from", dict)()
+    return {name: plain(made_from[name]) for name in ("fit", "crop") if made_from.get(name)}
+
+
+def _save(
+    path: Path,
+    task: Behaviour,
+    network: BehaviourNetwork,
+    settings: Settings,
+    scores: BehaviourScores,
+    packed: dict[str, Any],
+) -> None:
     content = {
         "state_dict": {NETWORK + name: value for name, value in network.state_dict().items()},
         "penstock": {
             "version": NEWEST_VERSION,
             "task": {"kind": task.kind, "settings": plain(task.settings())},
+            "input": packed,
             "thresholds": task.thresholds,
             "recipe": plain(settings.sections(task)),
             "scores": plain(scores.scores()),

@@ -18,7 +18,11 @@ import pytest
 import penstock as ps
 from commands import run_here
 from penstock.prediction.behaviour import gathering
+from penstock.prediction.behaviour.ethogram_predicting import framing_of
+from penstock.prediction.behaviour.options import EthogramOptions
 from penstock.results.ethograms import Ethogram
+from penstock.sources.videos.framing import make_framing
+from penstock.training.staged_results import packed_by
 from video_making import damage_packets
 
 FRAMES = 120
@@ -215,3 +219,16 @@ def test_labelled_data_are_scored_by_predicting_their_videos(
     for name, value in beside.scores.items():
         assert found.scores[name] == pytest.approx(value, nan_ok=True), name
     assert [one["video"] for one in found.details["ethograms"]] == ["animal_0", "animal_1"]
+
+
+def test_new_videos_are_seen_as_those_of_the_training_were_packed(
+    mice_model: Path, mice_videos: Path, tmp_path: Path
+) -> None:
+    videos = ps.Videos(mice_videos, size="64x64", fit="pad", crop="8,0,80,64")
+    pack = ps.pack(videos, tmp_path / "mice.pack", codec="raw", split="everything")
+    trained_on = packed_by(pack.split("everything"))
+    given = ps.load(mice_model, device="cpu")
+    model = ps.Model(given.task, given.network, meta={"input": trained_on}, device="cpu")
+    assert framing_of(model, EthogramOptions()) == make_framing((64, 64), "pad", "8,0,80,64")
+    assert framing_of(given, EthogramOptions()) == make_framing((64, 64), "stretch", None)
+    assert framing_of(model, EthogramOptions(fit="crop")) == make_framing((64, 64), "crop", "8,0,80,64")
