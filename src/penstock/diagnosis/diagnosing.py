@@ -42,7 +42,8 @@ from penstock.flow.tuning.cores import cores
 
 DEFAULT_SECONDS = 12.0
 LEAST_SECONDS = 1.0
-TRIED_UNTIL = 24.0  # seconds after which no further remedy is tried: people wait for half a minute
+TRIED_UNTIL = 22.0  # seconds after which no further remedy is tried: people wait for half a minute
+SHORTEST_TRIAL = 0.5  # no trial is over before, so that a second one does not begin
 # What is measured for how long, as parts of the whole; trials of remedies come on top.
 FEED, READING, DISK, HOP_COSTS, MODEL, TOGETHER = 0.3, 0.1, 0.05, 0.2, 0.1, 0.25
 CACHED_SAMPLES = 512  # that stand for all where the plan has a cache: it is full after one pass
@@ -73,7 +74,8 @@ def diagnose(
     _open(flow)
     begin = time.perf_counter()
     present = measured(flow, step, options, spelling)
-    deadline = begin + max(options.seconds, TRIED_UNTIL)
+    # One is tried in any case: a diagnosis without a remedy helps nobody.
+    deadline = max(begin + max(options.seconds, TRIED_UNTIL), time.perf_counter() + SHORTEST_TRIAL)
     remedies, notes = remedies_of(present, deadline) if options.tries_remedies else ((), ())
     return _told(present, remedies, notes, name or _name(flow), time.perf_counter() - begin)
 
