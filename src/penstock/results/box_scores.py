@@ -50,7 +50,7 @@ class ImageBoxes:
     def __len__(self) -> int:
         return len(self.images)
 
-    def taken(self, chosen: NDArray[np.bool_]) -> ImageBoxes:
+    def taken(self, chosen: NDArray[np.bool_] | Numbers) -> ImageBoxes:
         scores = None if self.scores is None else self.scores[chosen]
         return ImageBoxes(self.images[chosen], self.boxes[chosen], self.labels[chosen], scores)
 
