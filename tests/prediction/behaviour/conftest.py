@@ -34,6 +34,8 @@ def mice_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     with torch.no_grad():
         for head in (network.frames.spatial_head, network.frames.motion_head):
             torch.nn.init.normal_(head.weight, std=0.5)
+        for parameter in network.motion.parameters():
+            parameter.add_(torch.randn_like(parameter), alpha=0.1)  # else it sees no motion at all
         for module in network.modules():
             if isinstance(module, torch.nn.BatchNorm2d):
                 module.momentum = None  # the plain mean of what it sees

@@ -1,0 +1,51 @@
+"""Features of a video that is left at any frame and taken up again: the same bits."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import penstock as ps
+from penstock.prediction.behaviour.gathering import Gatherer, columns_of, taken_up
+from penstock.results.feature_files import FeatureFile
+from penstock.sources.videos.frame_streams import FrameStream
+from penstock.sources.videos.framing import make_framing
+from penstock.sources.videos.supplying import named_videos, supply_of
+
+
+def gather(model: ps.Model, path: Path, file: FeatureFile) -> int:
+    """Bring a file to the end of its video; gives the frame that was begun with."""
+    (placed,), (named,) = model.copies, named_videos(path)
+    begin = taken_up(placed.network, placed.device, file)
+    for video in FrameStream([(supply_of(named, make_framing((64, 64), "stretch", None)), begin)], workers=1):
+        Gatherer(placed, "32", file, first=begin.frame).gather(video, lambda _: None)
+    return begin.frame
+
+
+def all_of(file: FeatureFile) -> dict[str, Any]:
+    return {name: np.array(file.column(name)) for name in file.columns}
+
+
+@pytest.fixture(scope="module")
+def gathered(mice_model: Path, mice_videos: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    """The features of a whole video."""
+    model = ps.load(mice_model, device="cpu")
+    with FeatureFile(tmp_path_factory.mktemp("whole") / "a.h5", columns_of(model.network), {}) as file:
+        assert gather(model, mice_videos / "animal_0.mp4", file) == 0
+        return all_of(file)
+
+
+@pytest.mark.parametrize(("frames", "begun"), [(1, 0), (20, 0), (21, 16), (48, 32), (53, 48), (119, 112)])
+def test_a_video_that_is_left_at_any_frame_gives_the_same_bits(
+    mice_model: Path, mice_videos: Path, gathered: dict[str, Any], tmp_path: Path, frames: int, begun: int
+) -> None:
+    model = ps.load(mice_model, device="cpu")
+    with FeatureFile(tmp_path / "a.h5", columns_of(model.network), {}) as file:
+        file.append({name: values[:frames] for name, values in gathered.items()})
+        # Blocks begin where they would have begun, and what the first clip looks back at is there.
+        assert gather(model, mice_videos / "animal_0.mp4", file) == begun
+        for name, values in all_of(file).items():
+            np.testing.assert_array_equal(values, gathered[name], err_msg=name)
