@@ -63,7 +63,7 @@ def fixed_cost(batch: dict[str, Any]) -> None:
 
 def slow_model(batch: dict[str, Any]) -> None:
     """A model that takes its time for every sample."""
-    time.sleep(STEP_SECONDS * len(batch["index"]) / 2)
+    time.sleep(STEP_SECONDS * len(batch["index"]))
 
 
 def no_model(batch: dict[str, Any]) -> None:

@@ -142,6 +142,11 @@ class Diagnosis:
         return diagnosis_words(self)
 
 
+def rate_words(rate: float) -> str:
+    """Samples a second, with a decimal where there are few."""
+    return f"{rate:,.0f}" if rate >= 10 else f"{rate:.1f}"
+
+
 def _plain(value: Any) -> Any:
     """JSON has no infinity."""
     if isinstance(value, dict):

@@ -13,6 +13,7 @@ from types import TracebackType
 from penstock.flow.measuring.core_wait import CoreWait
 
 INTERVAL_SECONDS = 0.002
+FEWEST_QUESTIONS = 15
 NOTABLE_SECONDS = 0.0003  # timers are late by a tenth of a millisecond; shorter sections are not seen
 
 
@@ -36,7 +37,8 @@ class GilShare:
 
     @property
     def share(self) -> float:
-        return self._held / self._asked if self._asked else 0.0
+        """0 where it could not ask often enough to know."""
+        return self._held / self._asked if self._asked >= FEWEST_QUESTIONS else 0.0
 
     def _ask(self) -> None:
         with CoreWait() as core_wait:

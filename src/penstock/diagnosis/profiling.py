@@ -23,6 +23,7 @@ from penstock.flow.workers.threads import Threads
 
 MOST_SAMPLES = 256
 LEAST_SHARE = 0.01
+GIL_SECONDS = 0.3  # at least, so that the GIL is asked for often enough
 TASKS_OF_THREAD = 4  # in one pass: enough that threads end about together
 
 
@@ -104,7 +105,7 @@ def profile(program: Program, seconds: float) -> Profile:
     spans = _spans(program, threads, seconds / 4)
     _made(program, spans, threads, 0.0)
     with GilShare() as gil:
-        alone = _made(program, spans, 1, seconds / 3)
+        alone = _made(program, spans, 1, max(seconds / 3, GIL_SECONDS))
     crowded = _made(program, spans, threads, seconds / 3)
     return Profile(alone, crowded, gil.share, has_lock=bool(program.locking_sources))
 

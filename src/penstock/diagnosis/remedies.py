@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from penstock.diagnosis import trials
 from penstock.diagnosis.cost_model import feed_rate, limits
-from penstock.diagnosis.diagnosis import Remedy
+from penstock.diagnosis.diagnosis import Remedy, rate_words
 from penstock.diagnosis.present import Present
 from penstock.diagnosis.variants import can_be_tried, pinned_prefetch
 from penstock.errors import PenstockError, RecipeError
@@ -108,7 +108,7 @@ def disk_remedy(present: Present) -> Remedy | None:
         "a disk that is never waited for",
         present.speed_up(cost=replace(present.cost, reading_rate=math.inf, wait=0.0)),
         present.spelling.move(),
-        needs=f"at least {limits(present.cost, present.setup)[1].rate:,.0f} samples/s",
+        needs=f"at least {rate_words(limits(present.cost, present.setup)[1].rate)} samples/s",
     )
 
 
@@ -119,7 +119,7 @@ def model_remedy(present: Present) -> Remedy | None:
     free = feed_rate(present.cost, present.setup)
     return Remedy(
         "model",
-        f"a faster model: the feed could give {free:,.0f} samples/s",
+        f"a faster model: the feed could give {rate_words(free)} samples/s",
         free / max(present.modelled_rate, 1e-9),
         present.spelling.model(bool(present.hardware.gpus)),
         warning="At most; a smaller network or lower precision affects accuracy.",

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from penstock.diagnosis.cost_model import Limit, feed_rate
-from penstock.diagnosis.diagnosis import Verdict
+from penstock.diagnosis.diagnosis import Verdict, rate_words
 from penstock.diagnosis.present import Present
 from penstock.flow.making.chains import function_name
 from penstock.flow.making.fusing import located
@@ -22,18 +22,18 @@ STARVED = 0.5  # of the cores: other programs have more of them than this one
 def verdict_of(present: Present) -> Verdict:
     """From the run of feed and model together, or of the feed alone."""
     together, limit = present.together, present.binding
-    hop, feed, busy = _hop(present, limit), f"{present.feed.rate:,.0f} samples/s", _busy(present)
+    hop, feed, busy = _hop(present, limit), f"{rate_words(present.feed.rate)} samples/s", _busy(present)
     if together is None or present.model is None:
         words = f"the feed is bound by {hop}: it gives {feed}{_why(present, limit)}{busy}"
         return Verdict(limit.resource, hop, False, words)
-    model = f"{present.model.rate:,.0f}"
+    model = rate_words(present.model.rate)
     if not together.waiting.is_bound_by_data:
         words = f"training is bound by the model: it takes {model} samples/s, and the feed could give {feed}"
         return Verdict("model", "model", False, words)
     if limit.resource == "cores" and _cores_are_shared(present):
         words = (
             f"training is bound by the cores that feed and model share, most of the feed's part is {hop}: alone the "
-            f"feed gives {feed} and the model takes {model}, together they reach {together.rate:,.0f}{busy}"
+            f"feed gives {feed} and the model takes {model}, together they reach {rate_words(together.rate)}{busy}"
         )
         return Verdict("cores", hop, True, words)
     words = (
@@ -52,7 +52,7 @@ def _busy(present: Present) -> str:
     if present.profile.core_share(present.setup.cores) > STARVED:
         return ""
     could = feed_rate(present.cost, replace(present.setup, share=1.0))
-    return f"; other programs use most of the cores, with all of them it could give {could:,.0f}"
+    return f"; other programs use most of the cores, with all of them it could give {rate_words(could)}"
 
 
 def _hop(present: Present, limit: Limit) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from penstock.diagnosis.diagnosis import Applied, Diagnosis, Remedy
+from penstock.diagnosis.diagnosis import Applied, Diagnosis, Remedy, rate_words
 from penstock.flow.explaining.wording import counted, size_words
 
 
@@ -39,16 +39,15 @@ def table_of(found: Diagnosis) -> str:
     """The five hops, the feed as a whole, the model, and both together."""
     lines = [HEAD]
     for hop in found.hops:
-        rate = "–" if hop.samples_per_second is None else f"{hop.samples_per_second:,.0f}"
+        rate = "–" if hop.samples_per_second is None else rate_words(hop.samples_per_second)
         lines.append(
             f"{hop.name:<10}{rate:>17}{hop.cpu_milliseconds:>16.3f}{hop.cpu_share:>15.0%}{hop.wait_milliseconds:>20.3f}"
         )
-    lines.append(f"{'feed':<10}{found.feed_rate:>17,.0f}")
+    lines.append(f"{'feed':<10}{rate_words(found.feed_rate):>17}")
     if found.model_rate is not None and found.training_rate is not None:
-        lines.append(f"{'model':<10}{found.model_rate:>17,.0f}")
-        lines.append(
-            f"{'together':<10}{found.training_rate:>17,.0f}   the model waits {found.waiting_share:.0%} of its time"
-        )
+        lines.append(f"{'model':<10}{rate_words(found.model_rate):>17}")
+        waits = f"the model waits {found.waiting_share:.0%} of its time"
+        lines.append(f"{'together':<10}{rate_words(found.training_rate):>17}   {waits}")
     return "\n".join(lines)
 
 
@@ -60,9 +59,9 @@ def _waits(found: Diagnosis) -> list[str]:
         lines.append(f"A sample holds the lock of its source for {found.lock_milliseconds:.2g} ms.")
     if found.reading is not None and found.reading.cold_per_second is not None:
         lines.append(
-            f"Reading alone gives {found.reading.cold_per_second:,.0f} samples/s from the disk "
+            f"Reading alone gives {rate_words(found.reading.cold_per_second)} samples/s from the disk "
             f"({found.reading.cold_major_faults:.1f} pages of each fetched by faults) and "
-            f"{found.reading.warm_per_second:,.0f} from memory."
+            f"{rate_words(found.reading.warm_per_second)} from memory."
         )
     return lines
 
@@ -85,10 +84,9 @@ def _remedy(number: int, remedy: Remedy) -> list[str]:
 
 
 def _applied(one: Applied) -> str:
-    return (
-        f"Applied: {one.remedy.what}. {one.before:,.0f} → {one.after:,.0f} samples/s, × {one.speed_up:.1f} "
-        f"(predicted × {one.remedy.speed_up:.1f}). {one.remedy.how}"
-    )
+    rates = f"{rate_words(one.before)} → {rate_words(one.after)} samples/s"
+    factors = f"× {one.speed_up:.1f} (predicted × {one.remedy.speed_up:.1f})"
+    return f"Applied: {one.remedy.what}. {rates}, {factors}. {one.remedy.how}"
 
 
 def _memory(found: Diagnosis) -> str:

@@ -23,10 +23,15 @@ def training_of(recipe: Recipe) -> tuple[Flow, Step]:
     from penstock.training.trainers import device_type, feed_of, fitted_task
 
     parts = training_data(recipe.data.path, recipe.data)
-    task, device = fitted_task(recipe.task, parts), device_type(recipe.train)
+    task, device = _longest_stage(fitted_task(recipe.task, parts)), device_type(recipe.train)
     size = chosen_batch_size(recipe.train, len(parts.train), device)
     feed = feed_of(task, parts, size, recipe.train, recipe.feed, None)
     return feed.training_flow(Rank()), _step(task, recipe, device)
+
+
+def _longest_stage(task: Any) -> Any:
+    """A behaviour training has three; in that of frames it spends its time."""
+    return task.stage("frames") if hasattr(task, "stage") else task
 
 
 def _step(task: Any, recipe: Recipe, device: str) -> Step:
