@@ -16,6 +16,7 @@ floating point, by 40.5 dB (the full-size integer path by 44.8 dB, with a bias o
 
 from __future__ import annotations
 
+import functools
 import re
 import threading
 from collections.abc import Callable, Iterator, Sequence
@@ -131,18 +132,24 @@ def frame_to_rgb(frame: Frame, window: Window, size: tuple[int, int], *, out: Pi
 
 
 def _reformatted(frame: Frame, width: int, height: int) -> Frame:
-    from av.video.reformatter import Interpolation, VideoReformatter
-
     key = (frame.width, frame.height, frame.format.name, width, height)
-    return _kept.get(key, VideoReformatter).reformat(
-        frame,
-        width,
-        height,
-        "gbrp",
-        src_colorspace=_assumed_matrix(frame),
-        interpolation=Interpolation.AREA | Interpolation.ACCURATE_RND | Interpolation.FULL_CHR_H_INT,
-        threads=1,
+    return _kept.get(key, _reformatter).reformat(
+        frame, width, height, "gbrp", src_colorspace=_assumed_matrix(frame), interpolation=_flags(), threads=1
     )
+
+
+def _reformatter() -> Any:
+    from av.video.reformatter import VideoReformatter
+
+    return VideoReformatter()
+
+
+@functools.cache
+def _flags() -> int:
+    """How swscale resizes; joining its flags anew for every frame would cost as much as a small frame."""
+    from av.video.reformatter import Interpolation
+
+    return int(Interpolation.AREA | Interpolation.ACCURATE_RND | Interpolation.FULL_CHR_H_INT)
 
 
 def _interleaved(frame: Frame, out: Pixels | None) -> Pixels:
