@@ -33,10 +33,13 @@ VOC = """<annotation><filename>flight_0.tif</filename>
 
 
 def flights(folder: Path) -> None:
+    from rasterio.transform import Affine
+
     (folder / "flights").mkdir()
     rows, points = [], ["image_path,x,y,label"]
     for number in range(3):
-        write_raster(folder / "flights" / f"flight_{number}.tif", noise(3, 150, 200, seed=number), nodata=0)
+        place = {"crs": "EPSG:32617", "transform": Affine(0.1, 0, 500_000 + 20 * number, 0, -0.1, 4_000_000)}
+        write_raster(folder / "flights" / f"flight_{number}.tif", noise(3, 150, 200, seed=number), nodata=0, **place)
         rows += [f"flight_{number}.tif,{x},{x},{x + 20},{x + 25},Tree" for x in (5, 60, 110)]
         points.append(f"flight_{number}.tif,50,60,Tree")
     write_table(folder / "crowns.csv", rows)
