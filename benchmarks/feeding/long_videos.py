@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from pathlib import Path
 
 import numpy as np
@@ -36,6 +37,24 @@ def joined(home: Path, count: int) -> Path:
                         latest = max(latest, packet.pts + packet.duration)
                         container.mux(packet)
                 shift = latest
+    unfinished.rename(path)
+    return path
+
+
+def shortened(home: Path, frames: int) -> Path:
+    """The first frames of a recording, as they are."""
+    import av
+
+    path = home / f"recording-{frames}.mp4"
+    if path.exists():
+        return path
+    unfinished = path.with_suffix(".unfinished")
+    recording = sorted(data.original_videos(home)[0].glob("*.mp4"))[0]
+    with av.open(str(recording)) as given, av.open(str(unfinished), "w", format="mp4") as container:
+        stream = container.add_stream_from_template(given.streams.video[0])
+        for packet in itertools.islice(given.demux(video=0), frames):
+            packet.stream = stream
+            container.mux(packet)
     unfinished.rename(path)
     return path
 
