@@ -51,7 +51,7 @@ def test_links_lead_somewhere(page: Path) -> None:
         assert link.startswith("https://") or (page.parent / link).exists(), link
 
 
-@pytest.mark.parametrize("verb", ["check", "pack", "export", "train", "evaluate", "predict", "report"])
+@pytest.mark.parametrize("verb", ["check", "pack", "export", "doctor", "train", "evaluate", "predict", "report"])
 def test_every_verb_is_a_function_a_command_and_a_page(verb: str) -> None:
     assert callable(getattr(ps, verb))
     assert (DOCS / f"{verb}.md").exists()

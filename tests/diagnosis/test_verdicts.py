@@ -39,6 +39,11 @@ def test_cores_that_are_shared_with_the_model_are_said_to_be() -> None:
     assert found.is_input_bound and "cores that feed and model share" in str(found)
 
 
+def test_a_model_that_hardly_waits_may_share_the_cores_too() -> None:
+    found = verdict_of(patient(model=ModelCost(0.0025, cpu=0.01), waited=0.5))
+    assert found.resource == "model" and "which shares the cores with the feed" in str(found)
+
+
 def test_a_slow_disk_is_no_slow_decoder() -> None:
     found = verdict_of(patient(cost=SampleCost(cpu=0.01, reading_rate=30)))
     assert (found.resource, found.hop) == ("disk", "read")

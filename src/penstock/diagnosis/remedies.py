@@ -6,6 +6,7 @@ import math
 import time
 from collections.abc import Callable
 from dataclasses import replace
+from typing import NamedTuple
 
 from penstock.diagnosis import trials
 from penstock.diagnosis.cost_model import feed_rate, limits
@@ -26,15 +27,16 @@ def remedies_of(present: Present, deadline: float) -> tuple[tuple[Remedy, ...], 
     """The best five, and why others could not be tried; `deadline` is when no further trial begins."""
     found = [make(present) for make in SETTINGS]
     notes: list[str] = []
-    for make in TRIALS if can_be_tried(present.flow) else ():
-        name = make.__name__.removesuffix("_remedy")
+    for trial in TRIALS if can_be_tried(present.flow) else ():
+        if not trial.applies(present):
+            continue
         if time.perf_counter() > deadline:
-            notes.append(f"{name} was not tried: the time was over")
+            notes.append(f"{trial.name} was not tried: the time was over")
             continue
         try:
-            found.append(make(present))
+            found.append(trial.make(present))
         except PenstockError as error:
-            notes.append(f"{name} could not be tried: {str(error).rstrip('.')}")
+            notes.append(f"{trial.name} could not be tried: {str(error).rstrip('.')}")
     worth = [one for one in found if one is not None and one.speed_up >= WORTH_SAYING]
     capped = [replace(one, speed_up=min(one.speed_up, MOST_SPEED_UP)) for one in worth]
     return tuple(sorted(capped, key=lambda one: -one.speed_up)[:MOST_REMEDIES]), tuple(notes)
@@ -128,9 +130,19 @@ def model_remedy(present: Present) -> Remedy | None:
 
 Make = Callable[[Present], Remedy | None]
 SETTINGS: tuple[Make, ...] = (executor_remedy, workers_remedy, prefetch_remedy, disk_remedy, model_remedy)
-TRIALS: tuple[Make, ...] = (
-    trials.pack_remedy,
-    trials.cache_remedy,
-    trials.device_remedy,
-    trials.batch_remedy,
+
+
+class Trial(NamedTuple):
+    """A remedy that is tried on a few samples, where it applies."""
+
+    name: str
+    applies: Callable[[Present], bool]
+    make: Make
+
+
+TRIALS = (
+    Trial("a pack", trials.pack_applies, trials.pack_remedy),
+    Trial("a cache", trials.cache_applies, trials.cache_remedy),
+    Trial("the device", trials.device_applies, trials.device_remedy),
+    Trial("larger batches", trials.batch_applies, trials.batch_remedy),
 )

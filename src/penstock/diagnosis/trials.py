@@ -66,11 +66,13 @@ def _tried(flow: Flow, present: Present, reading_rate: float) -> tuple[SampleCos
 # A cache
 
 
+def cache_applies(present: Present) -> bool:
+    return not has_cache(present.flow)
+
+
 def cache_remedy(present: Present) -> Remedy | None:
     """Keep decoded samples in memory, where all of them fit."""
     flow = present.flow
-    if has_cache(flow):
-        return None
     source = flow._plan.source
     assert source is not None
     small = cached(on_source(flow, few(source, trial_samples(present))))
@@ -94,20 +96,28 @@ def cache_remedy(present: Present) -> Remedy | None:
 # A pack
 
 
+def pack_applies(present: Present) -> bool:
+    """Where reading and decoding are worth something, of what is not packed or is stored larger than it is seen."""
+    source = present.flow._plan.source
+    is_done = source is None or (_is_packed(source) and smaller_side(present.flow, source) is None)
+    return not is_done and _read_and_decode_share(present) >= WORTH_PACKING
+
+
+def _is_packed(source: Source) -> bool:
+    return isinstance(located(source, np.zeros(0, np.int64))[0], Pack)
+
+
 def pack_remedy(present: Present) -> Remedy | None:
     """Pack what is not packed, smaller where images are much larger than what is seen of them."""
     source = present.flow._plan.source
     assert source is not None
     side = smaller_side(present.flow, source)
-    is_packed = isinstance(located(source, np.zeros(0, np.int64))[0], Pack)
-    if (is_packed and side is None) or _read_and_decode_share(present) < WORTH_PACKING:
-        return None
     with _trial_pack(few(source, trial_samples(present)), side) as small:
         cost, setup = _tried(on_source(present.flow, small), present, _packed_reading(present, small))
         size = small.bytes / len(small) * len(source)
     return Remedy(
         "pack",
-        _pack_words(source, side, is_packed),
+        _pack_words(source, side),
         present.speed_up(cost=cost, setup=setup),
         present.spelling.pack(side),
         needs=f"{size_words(size)} of disk",
@@ -115,10 +125,10 @@ def pack_remedy(present: Present) -> Remedy | None:
     )
 
 
-def _pack_words(source: Source, side: int | None, is_packed: bool) -> str:
+def _pack_words(source: Source, side: int | None) -> str:
     size = "" if side is None else f" at {side} px"
     base: Any = located(source, np.zeros(0, np.int64))[0]
-    if is_packed:
+    if _is_packed(source):
         return f"repack{size}"
     if "Video" in type(base).__name__:
         return f"convert the videos to a pack{size}, in which no frame needs the frames before it"
@@ -186,12 +196,15 @@ def _header_sizes(base: Source, indices: list[int]) -> np.ndarray[Any, np.dtype[
 # The device
 
 
+def device_applies(present: Present) -> bool:
+    return bool(device_steps(present.flow) and present.hardware.gpus)
+
+
 def device_remedy(present: Present) -> Remedy | None:
-    """Leave steps on pixels to the device, where there is one."""
+    """Leave steps on pixels to the device."""
     steps = device_steps(present.flow)
     source = present.flow._plan.source
-    if not steps or not present.hardware.gpus or source is None:
-        return None
+    assert source is not None
     small = on_source(without_device_steps(present.flow), few(source, trial_samples(present)))
     cost, setup = _tried(small, present, present.cost.reading_rate)
     names = ", ".join(step.name for step in steps)
@@ -207,11 +220,15 @@ def device_remedy(present: Present) -> Remedy | None:
 # Batches
 
 
+def batch_applies(present: Present) -> bool:
+    batch = present.flow._plan.batch
+    return batch is not None and present.step is not None and batch.size <= SMALL_BATCH
+
+
 def batch_remedy(present: Present) -> Remedy | None:
     """Larger batches, where a model or the feed spends its time on each batch and not on samples."""
     batch = present.flow._plan.batch
-    if batch is None or present.model is None or present.step is None or batch.size > SMALL_BATCH:
-        return None
+    assert batch is not None and present.step is not None
     larger = repeated(present.feed.batch, present.feed.rows)
     if larger is None:
         return None

@@ -29,6 +29,11 @@ def verdict_of(present: Present) -> Verdict:
     model = rate_words(present.model.rate)
     if not together.waiting.is_bound_by_data:
         words = f"training is bound by the model: it takes {model} samples/s, and the feed could give {feed}"
+        if _cores_are_shared(present):
+            words = (
+                f"training is bound by the model, which shares the cores with the feed: alone it takes {model} and "
+                f"the feed gives {feed}, together they reach {rate_words(together.rate)}{busy}"
+            )
         return Verdict("model", "model", False, words)
     if limit.resource == "cores" and _cores_are_shared(present):
         words = (
