@@ -12,10 +12,13 @@ Each stage is an ordinary training, so each goes on where it stopped; a finished
 from __future__ import annotations
 
 import shutil
+import sys
 import time
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
+
+import xxhash
 
 from penstock.runs.run import Run
 from penstock.runs.writing import RunWriter
@@ -72,7 +75,7 @@ class StagedTraining:
 
     def _say(self, text: str) -> None:
         if self._writer is not None:
-            print(f"penstock: {text}", flush=True)
+            print(f"penstock: {text}", file=sys.stderr, flush=True)
             self._writer.say(text)
 
     # Stages
@@ -148,12 +151,14 @@ class StagedTraining:
 
     def _features(self, checkpoint: Path) -> tuple[list[VideoFeatures], list[VideoFeatures]]:
         network = network_of_frames(checkpoint, self.settings.train)
+        # Named after the weights that made them: those of other weights are never taken for them.
+        folder = self._features_folder / xxhash.xxh3_64_hexdigest(checkpoint.read_bytes())
 
         def of(source: Source | None, name: str) -> list[VideoFeatures]:
             if source is None:
                 return []
             self._say(f"features of {len(source):,} frames ({name}).")
-            return extracted_features(self.task, network, source, self._features_folder / name, self.settings.feed)
+            return extracted_features(self.task, network, source, folder / name, self.settings.feed)
 
         return of(self.data.train, "train"), of(self.data.val, "val")
 

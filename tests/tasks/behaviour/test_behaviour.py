@@ -115,3 +115,10 @@ def test_clips_without_a_label_in_the_middle_are_left_out() -> None:
     batch = next(iter(task.stage("frames").evaluation_flow(frames(labels), workers=0).batch(20)))
     assert batch["label"].tolist() == [*[[1, 0, 0]] * 3, *[[0, -1, 1]] * 2]
     assert batch["image"].shape == (5, 3, 32, 64, 3)
+
+
+def test_background_may_be_left_out() -> None:
+    source = frames([[1, 0, 0], [0, 1, 0], [0, -1, 1]])
+    task = ps.Behaviour(behaviours=("rear", "walk"), size="tiny")
+    task.check(source, "training")
+    assert task.fitted_to(source).labels_of(source).tolist() == [[0, 0], [0, 1], [1, -1]]

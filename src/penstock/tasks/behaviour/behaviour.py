@@ -158,7 +158,7 @@ class Behaviour:
         found = data_checks.label_field(source, self.label, "labels")
         label = data_checks.need_label(source, found, self.label, "labels")
         own = source.schema.classes
-        data_checks.need_known_classes(source, label, self.behaviours or own)
+        data_checks.need_known_classes(source, label, (*self.behaviours, BACKGROUND) if self.behaviours else own)
         labels = frame_data.frame_labels(source, label)
         if purpose == "training":
             frame_data.need_labelled_frames(source, labels)
@@ -180,9 +180,12 @@ class Behaviour:
         )
 
     def seen(self, source: Source) -> Source:
-        """The source with our names of fields and the order of our behaviours; labels that do not fit are left out."""
+        """The source with our names of fields and the order of our behaviours; labels that do not fit are left out.
+
+        Background may be missing among ours: it says nothing that the others do not.
+        """
         label = data_checks.label_field(source, self.label, "labels")
-        fits = label is not None and set(source.schema.classes) <= set(self.behaviours)
+        fits = label is not None and set(source.schema.classes) - {BACKGROUND} <= set(self.behaviours)
         return labelled(source, data_checks.image_field(source, self.image), label if fits else None, self.behaviours)
 
     def labels_of(self, source: Source) -> NDArray[np.int8]:
