@@ -190,3 +190,14 @@ def test_an_ethogram_without_frames_can_be_saved(tmp_path: Path) -> None:
     for layout in ("deepethogram", "tidy", "bouts", "boris", "summary"):
         assert empty.save(tmp_path / f"{layout}.csv", layout).read_text()
     assert empty.duration_s == 0
+
+
+@pytest.mark.parametrize("frames", [0, 1, 14, 40])
+def test_a_table_that_is_written_in_pieces_is_the_whole_table(
+    tmp_path: Path, frames: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = some(frames)
+    whole = found.save(tmp_path / "whole.csv", "tidy").read_text()
+    monkeypatch.setattr("penstock.results.ethogram_files._WRITTEN_ROWS", 7)
+    assert found.save(tmp_path / "pieces.csv", "tidy").read_text() == whole
+    assert whole.count("\n") == frames + 1

@@ -44,6 +44,8 @@ ENDINGS = (*_LAYOUTS_OF, *HDF5_ENDINGS)
 SEQUENCE_GROUP, USUAL_GROUP = "sequence", "tgmj"
 # Rows that are copied at once: 16 MB of 1,024 features.
 _COPIED_ROWS = 4096
+# Rows of a table that are written at once.
+_WRITTEN_ROWS = 1 << 16
 
 
 def check_ethogram_output(path: str | os.PathLike[str], layout: str | None = None) -> tuple[Path, str]:
@@ -78,8 +80,20 @@ def save_ethogram(
         return target
     if logits is not None or features is not None:
         raise RecipeError(f"logits and features go into .h5, and {target.name} is a table. Leave them out.")
-    _write_table(_table(ethogram, chosen), target, numbered=chosen == "deepethogram")
+    if chosen == "tidy" and target.suffix.lower() != ".parquet":
+        _write_rows(ethogram, target)
+    else:
+        _write_table(_table(ethogram, chosen), target, numbered=chosen == "deepethogram")
     return target
+
+
+def _write_rows(ethogram: Ethogram, target: Path) -> None:
+    """The table of frames, some at a time: hours of them need no more memory than minutes."""
+    separator = "\t" if target.suffix.lower() == ".tsv" else ","
+    with whole_file(target) as partial, partial.open("w", encoding="utf-8", newline="") as file:
+        for start in range(0, max(1, len(ethogram)), _WRITTEN_ROWS):
+            rows = _to_the_microsecond(ethogram.rows(slice(start, start + _WRITTEN_ROWS)))
+            rows.to_csv(file, sep=separator, index=False, header=start == 0, lineterminator="\n")
 
 
 def _table(ethogram: Ethogram, layout: str) -> pd.DataFrame:

@@ -111,11 +111,16 @@ class Ethogram:
 
     def table(self) -> pd.DataFrame:
         """One row for each frame: video, frame, time_s, 0 or 1 for each behaviour, then its probability."""
+        return self.rows(slice(None))
+
+    def rows(self, frames: slice) -> pd.DataFrame:
+        """The rows of some frames of the table."""
         import pandas as pd
 
-        columns: dict[str, Any] = {"video": self.video, "frame": np.arange(len(self)), "time_s": self.times_s}
-        columns |= {name: self.predictions[:, at] for at, name in enumerate(self.behaviours)}
-        columns |= {f"{name}_probability": self.probabilities[:, at] for at, name in enumerate(self.behaviours)}
+        numbers, present, likely = np.arange(len(self))[frames], self.predictions[frames], self.probabilities[frames]
+        columns: dict[str, Any] = {"video": self.video, "frame": numbers, "time_s": self.times_s[frames]}
+        columns |= {name: present[:, at] for at, name in enumerate(self.behaviours)}
+        columns |= {f"{name}_probability": likely[:, at] for at, name in enumerate(self.behaviours)}
         return pd.DataFrame(columns)
 
     def bouts(self) -> pd.DataFrame:
