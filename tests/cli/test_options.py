@@ -19,6 +19,7 @@ from commands import run_installed
 from penstock.cli import HOMES, penstock
 from penstock.cli.options import SKIPPED_PACK_OPTIONS
 from penstock.packing.options import PackOptions
+from penstock.prediction.behaviour.options import EthogramOptions
 from penstock.prediction.boxes.options import FindingOptions
 
 KINDS: dict[str, type[Any]] = {"images": ps.Images, "boxes": ps.Boxes, "rasters": ps.Rasters, "videos": ps.Videos}
@@ -132,9 +133,10 @@ def test_looking_at_a_pack_loads_no_source() -> None:
 @pytest.mark.parametrize("verb", ["evaluate", "predict"])
 def test_options_of_answering_are_those_of_python(verb: str) -> None:
     function = getattr(ps, verb)
-    # Options of detection are passed on where they are given; `plot` and `output` say where files go.
+    # Options of a task are passed on where they are given; `plot` and `output` say where files go.
     boxes = dict.fromkeys((*(field.name for field in dataclasses.fields(FindingOptions)), "plot"))
-    expected = {**keywords_of(function), **({"output": None} if verb == "evaluate" else boxes)}
+    videos = {field.name: field.default for field in dataclasses.fields(EthogramOptions) if field.name != "precision"}
+    expected = {**keywords_of(function), **({"output": None} if verb == "evaluate" else boxes | videos)}
     options = options_of(f"penstock {verb}")
     context = click.Context(COMMANDS[f"penstock {verb}"])
     assert {name: option.get_default(context) for name, option in options.items() if name != "as_json"} == expected
