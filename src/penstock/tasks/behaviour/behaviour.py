@@ -78,7 +78,7 @@ class Behaviour:
     image_size: tuple[int, int] | Literal["auto"] = AUTO
     sequence: Literal["convolution", "gru"] = "convolution"
     window_frames: int = 256
-    flow_epochs: int = 5
+    flow_epochs: int = 10  # a few hundred steps, also on small data: before that it says that nothing moves
     sequence_epochs: int = 40
     patience: int | None = 5
     clips_per_epoch: int = 8000
