@@ -102,7 +102,7 @@ class FrameStream:
 
     def __iter__(self) -> Generator[StreamedVideo]:
         items: queue.SimpleQueue[_Item] = queue.SimpleQueue()
-        gate = _Gate(2 * self._workers + 1, AHEAD_BYTES)
+        gate = _Gate(self._workers + 1, AHEAD_BYTES)  # more would only be more memory that is cold
         opened: list[Supply] = []
         with ThreadPoolExecutor(self._workers, "penstock-frames") as pool:
             puller = threading.Thread(target=self._pull, args=(pool, items, gate, opened), daemon=True)
