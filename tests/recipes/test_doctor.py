@@ -110,7 +110,7 @@ def test_data_are_examined_by_path(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     write_shapes(Path("shapes"), count=60)
     outcome = run_here("doctor", "shapes", "--seconds", "1", "--batch-size", "8", "--timeline", "out/time.html")
     assert outcome.exit_code == 0, outcome.err
-    assert "The feed is bound by decode" in outcome.out and "Machine: " in outcome.out
+    assert "The feed is bound by " in outcome.out and "Machine: " in outcome.out
     page = Path("out/time.html").read_text(encoding="utf-8")
     assert "<svg" in page and "Who worked and who waited" in page and "http" not in page.split("</head>")[1]
 

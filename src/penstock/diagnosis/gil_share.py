@@ -38,7 +38,11 @@ class GilShare:
     @property
     def share(self) -> float:
         """0 where it could not ask often enough to know."""
-        return self._held / self._asked if self._asked >= FEWEST_QUESTIONS else 0.0
+        return self._held / self._asked if self.is_known else 0.0
+
+    @property
+    def is_known(self) -> bool:
+        return self._asked >= FEWEST_QUESTIONS
 
     def _ask(self) -> None:
         with CoreWait() as core_wait:

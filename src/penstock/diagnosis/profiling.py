@@ -17,14 +17,14 @@ from penstock.flow.making.limiting import limited
 from penstock.flow.making.program import Program
 from penstock.flow.making.rows import Rows
 from penstock.flow.measuring.hops import Costs
+from penstock.flow.tuning.allocating import parts_of_batch
 from penstock.flow.tuning.cores import cores
 from penstock.flow.workers.tasks import Task
 from penstock.flow.workers.threads import Threads
 
 MOST_SAMPLES = 256
 LEAST_SHARE = 0.01
-GIL_SECONDS = 0.3  # at least, so that the GIL is asked for often enough
-TASKS_OF_THREAD = 4  # in one pass: enough that threads end about together
+GIL_SECONDS = 2.0  # at most, until the GIL was asked for often enough
 
 
 @dataclass(frozen=True)
@@ -105,14 +105,18 @@ def profile(program: Program, seconds: float) -> Profile:
     spans = _spans(program, threads, seconds / 4)
     _made(program, spans, threads, 0.0)
     with GilShare() as gil:
-        alone = _made(program, spans, 1, max(seconds / 3, GIL_SECONDS))
+        alone = _made(program, spans, 1, seconds / 3)
+        begin = time.perf_counter()
+        while not gil.is_known and time.perf_counter() - begin < GIL_SECONDS:
+            _made(program, spans[:1], 1, 0.0)
     crowded = _made(program, spans, threads, seconds / 3)
     return Profile(alone, crowded, gil.share, has_lock=bool(program.locking_sources))
 
 
 def _spans(program: Program, threads: int, seconds: float) -> list[tuple[int, int]]:
     """Ranges of positions that take one thread about so many seconds: each is a task."""
-    length = MOST_SAMPLES if program.order.length is None else min(program.order.length, MOST_SAMPLES)
+    most = max(MOST_SAMPLES, program.batch.size * threads)
+    length = most if program.order.length is None else min(program.order.length, most)
     if program.makes_whole_batches:
         rows = min(program.batch.size, length)
         return [(0, rows)] * threads
@@ -120,8 +124,8 @@ def _spans(program: Program, threads: int, seconds: float) -> list[tuple[int, in
     begin = time.perf_counter()
     _made(program, [(0, 1)], 1, 0.0)
     one = max(time.perf_counter() - begin, 1e-5)
-    count = min(max(int(seconds / one), 2 * threads), length)
-    rows = max(min(count // (TASKS_OF_THREAD * threads), program.batch.size), 1)
+    rows = -(-program.batch.size // parts_of_batch(program.batch.size, one))  # of a task, as a running flow has them
+    count = min(max(int(seconds / one), 2 * threads, rows * threads), length)
     return [(start, min(start + rows, count)) for start in range(0, count, rows)]
 
 
