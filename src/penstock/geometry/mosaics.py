@@ -36,16 +36,19 @@ class WindowGrid:
         row, column = divmod(number, len(self.columns))
         return Window(self.columns[column], self.rows[row], self.tile_px, self.tile_px)
 
+    def owners(self, points: NDArray[np.floating]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Column and row of the window that each point, n×2 in pixels of the image, belongs to."""
+        across, down = (_borders(starts, self.tile_px) for starts in (self.columns, self.rows))
+        return np.searchsorted(across, points[:, 0], "right"), np.searchsorted(down, points[:, 1], "right")
+
     def owned(self, number: int, boxes: NDArray[np.floating]) -> NDArray[np.bool_]:
         """Which boxes, in pixels of the image, have their centre in the part that belongs to a window.
 
         The parts of all windows are disjoint and leave nothing out, also beyond the borders.
         """
         row, column = divmod(number, len(self.columns))
-        x, y = ((boxes[:, :2].astype(np.float64) + boxes[:, 2:]) / 2).T
-        left, right = _part(self.columns, column, self.tile_px)
-        top, bottom = _part(self.rows, row, self.tile_px)
-        owned: NDArray[np.bool_] = (x >= left) & (x < right) & (y >= top) & (y < bottom)
+        across, down = self.owners((boxes[:, :2].astype(np.float64) + boxes[:, 2:]) / 2)
+        owned: NDArray[np.bool_] = (across == column) & (down == row)
         return owned
 
 
@@ -66,8 +69,7 @@ def _starts(length: int, tile_px: int, step: int) -> range:
     return range(0, count * step, step)
 
 
-def _part(starts: range, place: int, tile_px: int) -> tuple[float, float]:
-    """What belongs to a window along one axis: up to the middle of what it shares with its neighbours."""
-    low = -np.inf if place == 0 else (starts[place - 1] + tile_px + starts[place]) / 2
-    high = np.inf if place == len(starts) - 1 else (starts[place] + tile_px + starts[place + 1]) / 2
-    return low, high
+def _borders(starts: range, tile_px: int) -> NDArray[np.float64]:
+    """Where along one axis the next window owns what there is: the middle of what two neighbours share."""
+    first = np.array(starts, np.float64)
+    return (first[:-1] + tile_px + first[1:]) / 2

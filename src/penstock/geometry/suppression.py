@@ -7,6 +7,7 @@ O(n log n) and memory is linear, and the answer does not depend on the order in 
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +21,14 @@ CONFLICTS_PER_BOX = 16
 FEWEST_AT_ONCE = 1024
 # How much fewer are tried where there were too many.
 SHRINKING = 8
+STAYING, OPEN, SUPPRESSED = 0, 1, 2
+
+
+class Settled(NamedTuple):
+    """Numbers of boxes, best first: those that stay whatever else there is, and those of which that is not known."""
+
+    staying: Numbers
+    open: Numbers
 
 
 def suppress(
@@ -34,6 +43,22 @@ def suppress(
     `groups` may be classes, for suppression within each class; without, every box meets every other. Among equal scores
     the smaller coordinates win, so the same boxes in another order leave the same boxes.
     """
+    return settle(boxes, scores, iou=iou, groups=groups).staying
+
+
+def settle(
+    boxes: NDArray[np.floating],
+    scores: NDArray[np.floating],
+    *,
+    iou: float,
+    groups: NDArray[np.integer] | None = None,
+    exposed: NDArray[np.bool_] | None = None,
+) -> Settled:
+    """Suppression of a part of all boxes; `exposed` are those that a box which is not here may still suppress.
+
+    What only such a box suppresses stays open, and so on. All else is settled: what is neither staying nor open is
+    suppressed by a box that stays, so that without it the suppression of everything ends the same.
+    """
     if not 0 <= iou <= 1:
         raise RecipeError(f"iou={iou} must lie from 0 to 1.")
     everything = BoxSet(boxes, groups)
@@ -42,14 +67,18 @@ def suppress(
         raise RecipeError(f"there are {len(everything):,} boxes and {values.size:,} scores.")
     order = best_first(everything, values)
     ordered = everything.taken(order)
-    kept: list[Numbers] = []
+    states = np.where(np.zeros(len(order), bool) if exposed is None else exposed[order], OPEN, STAYING)
     remaining = np.arange(len(order))
     while len(remaining):
-        best, standing = _settled_best(ordered, remaining, iou)
-        staying, rest = best[standing], remaining[len(best) :]
-        kept.append(staying)
-        remaining = rest[~_overlapped(ordered.taken(staying), ordered.taken(rest), iou)] if len(rest) else rest
-    return order[np.concatenate(kept)] if kept else order
+        best = _settle_best(ordered, remaining, iou, states)
+        rest = remaining[len(best) :]
+        for state, others in ((STAYING, SUPPRESSED), (OPEN, OPEN)):
+            if len(rest) and (states[best] == state).any():
+                hit = rest[_overlapped(ordered.taken(best[states[best] == state]), ordered.taken(rest), iou)]
+                states[hit] = others
+                rest = rest[states[rest] != SUPPRESSED]
+        remaining = rest
+    return Settled(order[states == STAYING], order[states == OPEN])
 
 
 def best_first(boxes: BoxSet, scores: Reals) -> Numbers:
@@ -58,25 +87,29 @@ def best_first(boxes: BoxSet, scores: Reals) -> Numbers:
     return np.lexsort((boxes.groups, y2, x2, y1, x1, -scores))
 
 
-def _settled_best(boxes: BoxSet, remaining: Numbers, iou: float) -> tuple[Numbers, NDArray[np.bool_]]:
-    """As many of the best as can be settled together, and which of them stay."""
+def _settle_best(boxes: BoxSet, remaining: Numbers, iou: float, states: NDArray[np.int64]) -> Numbers:
+    """As many of the best as can be settled together, whose states are then final."""
     count, most = len(remaining), CONFLICTS_PER_BOX * len(boxes)
     while True:
         best = remaining[:count]
         conflicts = _conflicts(boxes.taken(best), iou, most if count > FEWEST_AT_ONCE else math.inf)
         if conflicts is not None:
-            return best, _standing(count, *conflicts)
+            states[best] = _final(states[best], *conflicts)
+            return best
         count = max(FEWEST_AT_ONCE, count // SHRINKING)
 
 
-def _standing(count: int, felling: Numbers, felled: Numbers) -> NDArray[np.bool_]:
-    """Which boxes stay, of boxes in order: whoever still stands when its turn comes fells those behind it."""
-    standing = np.ones(count, bool)
+def _final(states: NDArray[np.int64], felling: Numbers, felled: Numbers) -> NDArray[np.int64]:
+    """The states of boxes in order: whoever still stays when its turn comes fells those behind it, and whoever is open
+    leaves them open."""
     sources, starts, counts = np.unique(felling, return_index=True, return_counts=True)
     for source, start, stop in zip(sources.tolist(), starts.tolist(), (starts + counts).tolist(), strict=True):
-        if standing[source]:
-            standing[felled[start:stop]] = False
-    return standing
+        behind = felled[start:stop]
+        if states[source] == STAYING:
+            states[behind] = SUPPRESSED
+        elif states[source] == OPEN:
+            states[behind[states[behind] == STAYING]] = OPEN
+    return states
 
 
 def _conflicts(boxes: BoxSet, iou: float, most: float) -> tuple[Numbers, Numbers] | None:

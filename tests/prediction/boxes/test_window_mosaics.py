@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterable
 from typing import Any
 
@@ -13,14 +14,17 @@ from hypothesis import strategies as st
 torch = pytest.importorskip("torch")
 pytest.importorskip("torchvision")
 
+from penstock.geometry.suppression import suppress  # noqa: E402
 from penstock.prediction.answering import AnswerOptions  # noqa: E402
+from penstock.prediction.boxes import mosaics  # noqa: E402
 from penstock.prediction.boxes.asking import Asker  # noqa: E402
 from penstock.prediction.boxes.finding_boxes import boxes_in_scene  # noqa: E402
-from penstock.prediction.boxes.mosaics import SceneBoxes, answered_boxes, mosaic  # noqa: E402
+from penstock.prediction.boxes.mosaics import Mosaic, SceneBoxes  # noqa: E402
 from penstock.prediction.boxes.options import FindingOptions  # noqa: E402
 from penstock.prediction.boxes.reading_ahead import windows_ahead  # noqa: E402
 from penstock.prediction.boxes.scenes import Scene, Shown, image_scene  # noqa: E402
 from penstock.prediction.boxes.window_plans import WindowPlan, window_plan  # noqa: E402
+from penstock.tasks.detection.answers import Found  # noqa: E402
 from spot_making import MODEL, TASK, picture  # noqa: E402
 
 ANSWERING = AnswerOptions()
@@ -31,7 +35,10 @@ def found_in(scene: Scene, **options: Any) -> Any:
 
 
 def put_together(plan: WindowPlan, shown: Iterable[Shown]) -> SceneBoxes:
-    return mosaic([answered_boxes(plan, *answer, TASK) for answer in Asker(MODEL, "32").ask(shown)], TASK)
+    mosaic = Mosaic(plan, TASK)
+    for number, found in Asker(MODEL, "32").ask(shown):
+        mosaic.add(number, mosaic.answered(number, found))
+    return mosaic.boxes()
 
 
 @settings(max_examples=25, deadline=None)
@@ -65,6 +72,37 @@ def test_the_answer_does_not_depend_on_the_order_of_windows(order: list[int], wo
     assert len(straight.scores) > 10
     for one, two in zip(straight, other, strict=True):
         np.testing.assert_array_equal(one, two)
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    seed=st.integers(0, 999),
+    iou=st.sampled_from([0.05, 0.15, 0.3, 0.5]),
+    loose=st.sampled_from([0, 40, 10_000]),
+    by_class=st.booleans(),
+)
+def test_chains_of_boxes_across_seams_end_as_in_one_suppression_of_all(
+    seed: int, iou: float, loose: int, by_class: bool
+) -> None:
+    rng = np.random.default_rng(seed)
+    plan = window_plan(300, 260, tile_px=96, overlap=0.2, stride=16)
+    corners = rng.uniform(0, 250, (300, 2))
+    boxes = np.hstack([corners, corners + rng.uniform(12, 30, (300, 2))])
+    boxes = np.minimum(boxes, [300, 260, 300, 260]).astype(np.float32)
+    labels, scores = rng.integers(0, 2, 300), np.round(rng.uniform(0.6, 1, 300), 2).astype(np.float32)
+    task = dataclasses.replace(TASK, nms_threshold=iou, nms_by_class=by_class, score_threshold=0.5)
+    mosaic = Mosaic(plan, task)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(mosaics, "MOST_LOOSE", loose)
+        for number in rng.permutation(len(plan.grid)).tolist():
+            window = plan.grid.window(number)
+            moved = torch.from_numpy(boxes - np.float32([window.x, window.y] * 2))
+            found = Found(moved, torch.from_numpy(labels), torch.from_numpy(scores))
+            mosaic.add(number, mosaic.answered(number, found))
+    expected = suppress(boxes, scores, iou=iou, groups=labels if by_class else None)
+    together = mosaic.boxes()
+    np.testing.assert_allclose(together.boxes, boxes[expected], atol=1e-3)
+    np.testing.assert_array_equal(together.labels, labels[expected])
 
 
 def test_windows_begin_at_whole_strides_and_cover_everything() -> None:

@@ -15,7 +15,7 @@ from penstock.prediction.answering import AnswerOptions, answered
 from penstock.prediction.boxes.areas import Area, read_area
 from penstock.prediction.boxes.asking import Asker
 from penstock.prediction.boxes.journals import Journal, Kept, kept_by, plan_of
-from penstock.prediction.boxes.mosaics import SceneBoxes, answered_boxes, mosaic
+from penstock.prediction.boxes.mosaics import Mosaic, SceneBoxes
 from penstock.prediction.boxes.options import FindingOptions
 from penstock.prediction.boxes.reading_ahead import windows_ahead
 from penstock.prediction.boxes.scenes import Scene, Shown, open_scene
@@ -107,19 +107,23 @@ def boxes_in_scene(
     plan = _plan(task, scene, options)
     area = None if polygons is None else Area(polygons, scene)
     wanted = np.arange(len(plan.grid)) if area is None else area.windows(plan)
-    pieces = {} if kept is None else dict(kept.finished)
-    numbers = np.setdiff1d(wanted, list(pieces))
+    finished = {} if kept is None else kept.finished
+    mosaic = Mosaic(plan, task)
+    for number, piece in finished.items():
+        mosaic.add(number, piece)
+    numbers = np.setdiff1d(wanted, list(finished))
     readers = AUTO_READERS if isinstance(answering.workers, str) else max(1, answering.workers)
     with (
         closing(windows_ahead(scene, plan, numbers, readers)) as ahead,
-        _bar(answering.progress, len(wanted), len(pieces)) as bar,
+        _bar(answering.progress, len(wanted), len(finished)) as bar,
         closing(asker.ask(bar(ahead))) as answers,
     ):
         for number, found in answers:
-            pieces[number] = answered_boxes(plan, number, found, task)
+            piece = mosaic.answered(number, found)
+            mosaic.add(number, piece)
             if kept is not None:
-                kept.add(number, pieces[number])
-    boxes = mosaic(pieces.values(), task)
+                kept.add(number, piece)
+    boxes = mosaic.boxes()
     inside = boxes if area is None else boxes.taken(np.flatnonzero(area.holds(boxes.boxes)))
     return inside.taken(np.arange(len(inside.scores))[: task.detections_per_image])
 
