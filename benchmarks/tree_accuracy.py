@@ -141,4 +141,8 @@ def _arguments(given: list[str]) -> argparse.Namespace:
     parser.add_argument("--learning-rate", type=float, default=5e-4)
     parser.add_argument("--input-scale", type=float, default=1.0)
     parser.add_argument("--seed", type=int, default=0)
-    return parser.parse_args(given)
+    arguments = parser.parse_args(given)
+    scored = {path.stem for path in _scored(arguments.plots)}
+    if known := sorted(path.name for path in arguments.more if path.stem in scored):
+        parser.error(f"--more has plots that are scored: {', '.join(known)}")
+    return arguments
