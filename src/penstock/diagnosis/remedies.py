@@ -19,7 +19,7 @@ from penstock.flow.workers import sharing
 
 MOST_REMEDIES = 5
 WORTH_SAYING = 1.1
-MOST_SPEED_UP = 100.0  # a model that does nothing, or a cost of nothing, says nothing
+MOST_SPEED_UP = 1000.0  # a model that does nothing, or a cost of nothing, says nothing
 MISSED_RATE = 0.75  # of what feed and model should reach together: then they wait for one another
 
 
