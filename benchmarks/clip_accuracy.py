@@ -138,7 +138,7 @@ def _arguments(given: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("videos", type=Path)
     parser.add_argument("--weights", type=Path, required=True)
-    parser.add_argument("--size", default="160x128")
+    parser.add_argument("--size", default="224x160")
     parser.add_argument("--epochs", type=int, default=4)
     parser.add_argument("--clips", type=int, default=400)
     parser.add_argument("--seeds", type=int, default=3)

@@ -166,3 +166,12 @@ def test_too_little_disk_is_said_before_it_starts(tmp_path: Path, monkeypatch: p
     monkeypatch.setattr("shutil.disk_usage", lambda path: SimpleNamespace(free=1000))
     with pytest.raises(ps.TrainingError, match="checkpoints need .* MB"):
         trained(tmp_path / "run")
+
+
+def test_a_best_checkpoint_that_a_killed_process_did_not_come_to_write_is_the_last_one(tmp_path: Path) -> None:
+    run = trained(tmp_path / "run", epochs=1)
+    best = run.checkpoint("best")
+    best.unlink()
+    keeper = KeepCheckpoints(best.parent, Goal("accuracy"))
+    keeper.load_state_dict({"best": [0.5]})
+    assert best.read_bytes() == run.checkpoint("last").read_bytes()

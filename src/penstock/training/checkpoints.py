@@ -7,6 +7,7 @@ on_train_epoch_end      last.ckpt, and best.ckpt if the score was never better (
 from __future__ import annotations
 
 import math
+import shutil
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -138,6 +139,10 @@ class KeepCheckpoints(Checkpoint):
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         self.best = list(state_dict["best"])
+        if self.best and self.save_top_k == 1 and self.last.exists() and not self._path(0).exists():
+            # The process ended between the two files of an epoch whose score was the best: its last is that best.
+            with whole_file(self._path(0)) as partial:
+                shutil.copyfile(self.last, partial)
 
 
 def may_stop_here(trainer: Any, batch_number: int) -> bool:
