@@ -94,8 +94,8 @@ def _why(present: Present, limit: Limit) -> str:
         names = lock_names(leaf.source for leaf in present.flow._running.program.leaves)
         return f", and threads wait for {' and '.join(names) or 'a lock'}"
     if limit.resource == "gil":
-        names = ", ".join(_functions(present))
-        what = f"{names} holds" if names else "its Python code holds"
+        functions = ", ".join(_functions(present))
+        what = f"{functions} holds" if functions else "its Python code holds"
         return f"; {what} the GIL, so that threads work one after another"
     if limit.resource == "workers":
         return f", with {setup.workers} {'worker' if setup.workers == 1 else 'workers'} on {setup.cores} cores"
