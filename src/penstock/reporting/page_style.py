@@ -192,7 +192,8 @@ body{background:#fff;font-size:11px}
 nav,.skip,#tip{display:none}
 section{border:0;padding:.4rem 0;break-inside:auto}
 .tile .value{font-size:1.4rem}
-.bar,.confusion td,.gauge,.differs,.tile,.badge,.legend i,.ethogram{print-color-adjust:exact;-webkit-print-color-adjust:exact}
+.bar,.confusion td,.gauge,.differs,.tile,.badge,.legend i,.ethogram{
+  print-color-adjust:exact;-webkit-print-color-adjust:exact}
 .scroll,pre{overflow:visible;max-height:none}
 tr,.tile,.samples figure{break-inside:avoid}
 h2{break-after:avoid}
