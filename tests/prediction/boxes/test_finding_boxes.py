@@ -117,10 +117,10 @@ def test_a_finer_raster_is_brought_to_the_resolution_of_the_model(
     crowns_run: ps.Run, raster: Callable[..., Path]
 ) -> None:
     pixels, boxes, _ = scene(5, 400, most=25)
-    fine = raster(pixels.repeat(2, axis=0).repeat(2, axis=1), gsd=0.05)
+    fine = raster(pixels.repeat(4, axis=0).repeat(4, axis=1), gsd=0.025)
     model = ps.load(crowns_run).changed(gsd=0.1)
-    assert f1_of(ps.predict(model, fine), boxes * 2) >= 0.85
-    assert f1_of(ps.predict(model, fine, gsd="none"), boxes * 2) < 0.5
+    assert f1_of(ps.predict(model, fine), boxes * 4) >= 0.85
+    assert f1_of(ps.predict(model, fine, gsd="none"), boxes * 4) < 0.5
 
 
 def test_nothing_is_looked_for_outside_of_the_polygons(
