@@ -60,6 +60,16 @@ def test_crowns_are_found_in_a_flight_that_nobody_labelled(tmp_path: Path) -> No
     assert len(ps.predict(home / "runs" / "trees", home / "new_flight" / "flight_4.tif")) > 20
 
 
+@pytest.mark.timeout(900)
+def test_what_an_animal_does_is_told_of_a_video_that_nobody_labelled(tmp_path: Path) -> None:
+    pytest.importorskip("av")
+    demonstrated("behaviour", tmp_path / "demo")
+    home = tmp_path / "demo" / "behaviour"
+    assert ps.Run(home / "runs" / "animals").scores()["f1"] >= 0.75
+    assert (home / "predictions" / "animal_0_bouts.csv").stat().st_size > 100
+    assert (home / "animals.html").stat().st_size > 10_000
+
+
 def test_files_of_the_user_are_not_written_over(tmp_path: Path) -> None:
     (tmp_path / "thesis.txt").write_text("years of work", encoding="utf-8")
     outcome = run_here("demo", "--folder", tmp_path)

@@ -14,7 +14,7 @@ from penstock.cli.examples import examples
 from penstock.errors import require_learning
 
 MARK = "made-by-penstock-demo.txt"
-KINDS = ("images", "trees")
+KINDS = ("images", "trees", "behaviour")
 
 
 @click.command(epilog=examples("demo trees", "demo --folder demo-output"))
