@@ -120,7 +120,8 @@ class Frames(Reels):
     """Frames of videos that know which video they belong to."""
 
     def column(self, name: str) -> Any:
-        assert name == "group"
+        if name != "group":
+            raise KeyError(name)
         return np.array([part.key for part in self.parts for _ in range(part.frames)])
 
     def annotations(self, index: int) -> dict[str, Any]:
