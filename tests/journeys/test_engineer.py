@@ -107,7 +107,9 @@ def test_a_table_of_boxes_becomes_a_pack_of_whole_images(pets: Path) -> None:
 def test_a_narrow_terminal_and_a_plain_locale_still_read(pets: Path) -> None:
     assert run_installed("pack", "images", "pets", "-o", "pets.pack", folder=pets.parent).exit_code == 0
     page = run_installed("pack", "images", "--help", folder=pets.parent, COLUMNS="60")
-    assert page.exit_code == 0 and max(len(line) for line in page.out.splitlines()) <= 60
+    explained, examples = page.out.split("Example", 1)  # commands are shown as they are typed, in one line
+    assert page.exit_code == 0 and max(len(line) for line in explained.splitlines()) <= 60
+    assert "penstock pack images pets/ -o pets.pack" in examples
     plain = run_installed("info", "pets.pack", folder=pets.parent, LC_ALL="C", LANG="C")
     assert plain.exit_code == 0 and "größer hund 10" in plain.out
 
