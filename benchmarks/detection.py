@@ -44,8 +44,6 @@ WINDOW_PX, OVERLAP = 400, 0.05
 FOUR_WINDOWS_PX = 780
 CANDIDATES = 500  # of a window, before suppression
 SAME_ARITHMETIC, SHORT_ARITHMETIC, OWN_SCALE = 1.15, 2.0, 6.0
-# A quarter of the pixels; the rest of the six times is bfloat16.
-OWN_SCALE_LONG = 4.0
 OF_WINDOW_FEED, OF_SINGLE_FEED = 10.0, 1.5
 MOST_MB = 1500
 OF_TRAINING_FEED = 3.0
@@ -102,10 +100,9 @@ def finding(ask: Ask, tile: Path, part: np.ndarray, scratch: Path, rounds: int) 
     ask("load", weights=str(scratch / "weights.pt"))
     has_short = computes_bfloat16(torch.device("cpu"))
     small = model.changed(input_scale=1.0)
-    scale_bar = OWN_SCALE if has_short else OWN_SCALE_LONG
     lines = [("the same scale, float32", model, "32", SAME_ARITHMETIC)]
     lines += [("the same scale, precision auto", model, "auto", SHORT_ARITHMETIC)] if has_short else []
-    lines += [("our own scale, precision auto", small, "auto", scale_bar)]
+    lines += [("our own scale, precision auto", small, "auto", OWN_SCALE)]
     note = "" if has_short else " (this processor has no bfloat16)"
     return [
         _ratio(f"predict at {what}{note}", least, rounds, _predicting(own, tile, precision), _asking(ask, tile))
