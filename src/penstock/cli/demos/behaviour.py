@@ -23,7 +23,7 @@ run:
   folder: {folder}
   progress: off
 """
-VIDEOS, FRAMES, SIZE = 8, 400, (96, 96)
+VIDEOS, FRAMES, SIZE = 14, 300, (96, 96)
 
 
 def demonstrate(script: Script) -> None:
