@@ -6,8 +6,6 @@ import json
 import math
 import os
 import pickle
-import resource
-import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -16,6 +14,7 @@ import numpy as np
 import pytest
 import yaml
 
+from full_disk import largest_file
 from penstock.errors import DataError, RecipeError
 from penstock.runs.layout import plain
 from penstock.runs.run import Run, as_run
@@ -165,15 +164,8 @@ def test_values_without_a_plain_form_are_refused() -> None:
 def test_a_full_disk_leaves_the_old_file_and_nothing_else(tmp_path: Path) -> None:
     path = tmp_path / "settings.yaml"
     write_whole(path, "old")
-    before = resource.getrlimit(resource.RLIMIT_FSIZE)
-    ignored = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (1000, before[1]))
-    try:
-        with pytest.raises(OSError, match="too large"):
-            write_whole(path, "n" * 5000)
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, before)
-        signal.signal(signal.SIGXFSZ, ignored)
+    with largest_file(1000), pytest.raises(OSError, match="too large"):
+        write_whole(path, "n" * 5000)
     assert path.read_text() == "old" and os.listdir(tmp_path) == ["settings.yaml"]  # noqa: PTH208
 
 

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import resource
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -15,6 +13,7 @@ import pytest
 import torch
 
 import penstock as ps
+from full_disk import largest_file
 from penstock.tasks.task import Goal
 from penstock.training.checkpoints import KeepCheckpoints, WholeCheckpoints
 from training.small_trainings import InterruptAt, same_weights, trained, weights_of
@@ -129,36 +128,18 @@ def test_what_a_killed_process_left_unfinished_is_removed(tmp_path: Path) -> Non
     assert not leftover.exists()
 
 
-@pytest.fixture
-def small_files() -> Iterator[int]:
-    """A disk that takes no file above 20 KB."""
-    before = resource.getrlimit(resource.RLIMIT_FSIZE)
-    ignored = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, before[1]))
-    yield 20_000
-    resource.setrlimit(resource.RLIMIT_FSIZE, before)
-    signal.signal(signal.SIGXFSZ, ignored)
-
-
-def test_a_full_disk_is_said_and_the_checkpoint_before_stays(tmp_path: Path, small_files: int) -> None:
+def test_a_full_disk_is_said_and_the_checkpoint_before_stays(tmp_path: Path) -> None:
     path = tmp_path / "last.ckpt"
     WholeCheckpoints().save_checkpoint({"w": torch.zeros(10)}, path)
-    with pytest.raises(OSError, match="File too large"):
-        WholeCheckpoints().save_checkpoint({"w": torch.ones(small_files)}, path)
+    with largest_file(20_000), pytest.raises(OSError, match="File too large"):
+        WholeCheckpoints().save_checkpoint({"w": torch.ones(20_000)}, path)
     assert torch.equal(torch.load(path, weights_only=True)["w"], torch.zeros(10))
     assert list(tmp_path.iterdir()) == [path]
 
 
 def test_a_training_on_a_full_disk_ends_with_the_reason(tmp_path: Path) -> None:
-    before = resource.getrlimit(resource.RLIMIT_FSIZE)
-    ignored = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-    try:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (8_000, before[1]))
-        with pytest.raises(OSError, match="File too large"):
-            trained(tmp_path / "run")
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, before)
-        signal.signal(signal.SIGXFSZ, ignored)
+    with largest_file(8_000), pytest.raises(OSError, match="File too large"):
+        trained(tmp_path / "run")
     assert "File too large" in ps.Run(tmp_path / "run").environment["outcome"]
 
 
