@@ -19,6 +19,8 @@ enum { LEAST_REDUCED_SIDE = 16 };
 /* With one or two columns of chroma libjpeg-turbo leaves smooth upsampling away; at most four pixels share one. */
 enum { LEAST_COLUMNS = 16 };
 enum { CHANNELS = PENSTOCK_CHANNELS };
+/* The decoder gives at most 16 rows of a block at once, whatever the subsampling. */
+enum { ROWS_AT_ONCE = 16 };
 
 typedef struct {
     penstock_worker worker; /* first: each is the other for the functions that are given one of them */
@@ -167,37 +169,81 @@ static void bring(penstock_worker *worker, int end)
     }
 }
 
-/* Start at an area of the stored image, of which `kept` rows are there at a time. */
-static penstock_rows start_area(decoder *self, penstock_area area, size_t kept, size_t more_bytes)
+/* Start at an area of the stored image; returns the bytes of a decoded row that come before it. */
+static size_t start_area(decoder *self, penstock_area area)
 {
     jpeg_start_decompress(&self->jpeg);
     size_t skipped = crop_columns(self, area) * CHANNELS;
     if (area.y > 0 && jpeg_skip_scanlines(&self->jpeg, (JDIMENSION)area.y) != (JDIMENSION)area.y)
         penstock_leave(&self->worker, PENSTOCK_FAILED, "the rows above the crop cannot be skipped");
     self->next = 0;
-    self->kept = kept;
     self->row_bytes = (size_t)self->jpeg.output_width * CHANNELS;
+    return skipped;
+}
+
+/* The rows of an area, of which `kept` are there at a time. */
+static penstock_rows rows_of(decoder *self, size_t skipped, size_t kept, size_t more_bytes)
+{
+    self->kept = kept;
     self->places = penstock_reserve(&self->worker, &self->worker.decoded, kept * self->row_bytes + more_bytes, 1);
     return (penstock_rows){self->places + skipped, self->row_bytes, kept, bring};
 }
 
-static penstock_rows upright_rows(decoder *self, penstock_area area)
+/* Whether the sample is nothing but the rows of the decoder, one below the other. */
+static int is_whole(const decoder *self, unsigned flips)
 {
-    return start_area(self, area, self->worker.rows.plain ? 1 : (size_t)self->worker.rows.most_taps, 0);
+    const penstock_worker *worker = &self->worker;
+    const penstock_target *target = worker->target;
+    return worker->rows.plain && target->table == NULL && flips == 0 && worker->rows.count == target->height &&
+           worker->columns.count == target->width && self->jpeg.output_width == (JDIMENSION)target->width;
+}
+
+/* Straight into the sample: a copy of each row would cost a tenth of the time of small images. */
+static void read_whole(decoder *self, uint8_t *sample)
+{
+    JSAMPROW places[ROWS_AT_ONCE];
+    int height = self->worker.target->height;
+    while (self->next < height) {
+        int count = height - self->next < ROWS_AT_ONCE ? height - self->next : ROWS_AT_ONCE;
+        for (int i = 0; i < count; i++)
+            places[i] = sample + (size_t)(self->next + i) * self->row_bytes;
+        int came = (int)jpeg_read_scanlines(&self->jpeg, places, (JDIMENSION)count);
+        if (came < 1)
+            penstock_leave(&self->worker, PENSTOCK_FAILED, "the decoder stopped before the end");
+        self->next += came;
+    }
+}
+
+static void write_upright(decoder *self, penstock_area area, unsigned flips, void *sample)
+{
+    size_t skipped = start_area(self, area);
+    if (is_whole(self, flips)) {
+        read_whole(self, sample);
+        return;
+    }
+    penstock_rows rows = rows_of(self, skipped, self->worker.rows.plain ? 1 : (size_t)self->worker.rows.most_taps, 0);
+    penstock_write_view(&self->worker, &rows, flips, sample);
 }
 
 /* All of the area is decoded and turned first: so it is resized in the same order as an image stored upright. */
-static penstock_rows turned_rows(decoder *self, penstock_area upright, const shape *image)
+static void write_turned(decoder *self, penstock_area upright, const shape *image, unsigned flips, void *sample)
 {
     penstock_area area = penstock_stored_area(upright, image->decoded_width, image->decoded_height, image->turn);
     size_t row_bytes = (size_t)upright.width * CHANNELS, turned_bytes = (size_t)upright.height * row_bytes;
-    penstock_rows rows = start_area(self, area, 1, turned_bytes);
+    penstock_rows stored = rows_of(self, start_area(self, area), 1, turned_bytes);
     uint8_t *turned = self->places + self->row_bytes;
     for (int row = 0; row < area.height; row++) {
         bring(&self->worker, row + 1);
-        penstock_turn_row(turned, rows.pixels, row, area, image->turn);
+        penstock_turn_row(turned, stored.pixels, row, area, image->turn);
     }
-    return (penstock_rows){turned, row_bytes, (size_t)upright.height, NULL};
+    penstock_rows rows = {turned, row_bytes, (size_t)upright.height, NULL};
+    penstock_write_view(&self->worker, &rows, flips, sample);
+}
+
+static void write_nothing(decoder *self, unsigned flips, void *sample)
+{
+    penstock_rows rows = {NULL, 0, 1, NULL};
+    penstock_write_view(&self->worker, &rows, flips, sample);
 }
 
 /* May leave through `escape` at any point; apart, so that no variable of its caller is lost on that way. */
@@ -213,10 +259,12 @@ __attribute__((noinline)) static void decode_image(decoder *self, penstock_sourc
     self->jpeg.out_color_space = JCS_RGB;
     self->jpeg.dct_method = self->worker.target->fast ? JDCT_IFAST : JDCT_ISLOW;
     penstock_area area = plan(self, view, &image);
-    penstock_rows rows = {NULL, 0, 1, NULL};
-    if (area.width > 0)
-        rows = penstock_is_upright(image.turn) ? upright_rows(self, area) : turned_rows(self, area, &image);
-    penstock_write_view(&self->worker, &rows, flips, sample);
+    if (area.width == 0)
+        write_nothing(self, flips, sample);
+    else if (penstock_is_upright(image.turn))
+        write_upright(self, area, flips, sample);
+    else
+        write_turned(self, area, &image, flips, sample);
     /* Only an area that reaches the last row can know whether the end of the file is there. */
     if (area.width > 0 && self->jpeg.output_scanline >= self->jpeg.output_height)
         jpeg_finish_decompress(&self->jpeg);
