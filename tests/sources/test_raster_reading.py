@@ -24,6 +24,7 @@ from raster_making import assert_same, noise, write_raster, write_table
 
 LAYOUTS: dict[str, dict[str, Any]] = {
     "strips": {"blockysize": 7},
+    "plain tiles": {"tiled": True, "blockxsize": 64, "blockysize": 48},
     "compressed strips": {"compress": "deflate", "blockysize": 32},
     "tiled": {"tiled": True, "blockxsize": 64, "blockysize": 64, "compress": "lzw"},
     "planar": {"interleave": "band", "compress": "deflate", "blockysize": 16},
@@ -78,19 +79,23 @@ def test_a_stream_may_start_anywhere_and_work_in_any_memory(
         assert np.array_equal(raw.data.pixels, source.read(raw.index).data.pixels)
 
 
-def test_a_stream_reads_every_row_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from penstock.sources.rasters import raster_windows
+@pytest.mark.parametrize("compress", ["lzw", None])
+def test_a_stream_reads_every_row_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, compress: str | None) -> None:
+    from penstock.sources.rasters import plain_blocks, raster_windows
 
-    path = write_raster(tmp_path / "a.tif", noise(3, 500, 300), blockysize=64, tiled=True, blockxsize=64)
+    layout = {"blockysize": 64, "tiled": True, "blockxsize": 64, **({"compress": compress} if compress else {})}
+    path = write_raster(tmp_path / "a.tif", noise(3, 500, 300), **layout)
     source = ps.Rasters(path, tile_px=90, overlap=0.3)
     read: list[tuple[int, int]] = []
-    real = raster_windows.read_window
+    owner, name = (raster_windows, "read_window") if compress else (plain_blocks.PlainBlocks, "read")
+    real = getattr(owner, name)
 
-    def counted(handles: Any, path: Path, rules: Any, window: Any, out: Any = None) -> Any:
+    def counted(*given: Any) -> Any:
+        window = given[-2]
         read.append((window.y, window.y + window.height))
-        return real(handles, path, rules, window, out)
+        return real(*given)
 
-    monkeypatch.setattr(raster_windows, "read_window", counted)
+    monkeypatch.setattr(owner, name, counted)
     assert len(list(source.parts[0].stream())) == len(source)
     assert read[0][0] == 0
     assert read[-1][1] == 500
@@ -100,7 +105,7 @@ def test_a_stream_reads_every_row_once(tmp_path: Path, monkeypatch: pytest.Monke
 
 def test_few_handles_stay_open(tmp_path: Path) -> None:
     for number in range(9):
-        write_raster(tmp_path / f"{number}.tif", noise(3, 20, 20, seed=number))
+        write_raster(tmp_path / f"{number}.tif", noise(3, 20, 20, seed=number), compress="deflate")
     source = ps.Rasters(tmp_path)
     for index in range(9):
         source.read(index)

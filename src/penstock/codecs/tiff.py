@@ -9,7 +9,8 @@ from typing import NamedTuple
 
 _FORMATS = {1: "B", 3: "H", 4: "I", 16: "Q"}
 _WIDTH, _HEIGHT, _BITS, _STRIP_OFFSETS, _ORIENTATION, _CHANNELS, _STRIP_BYTES = 256, 257, 258, 273, 274, 277, 279
-_TILE_OFFSETS, _TILE_BYTES = 324, 325
+_TILE_WIDTH, _TILE_HEIGHT, _TILE_OFFSETS, _TILE_BYTES = 322, 323, 324, 325
+_COMPRESSION, _COLOURS, _BIT_ORDER, _STRIP_ROWS, _PLANES = 259, 262, 266, 278, 284
 _GEO_KEYS = 34735
 
 
@@ -20,6 +21,31 @@ class Directory(NamedTuple):
     channels: int
     orientation: int
     end: int
+
+
+class Blocks(NamedTuple):
+    """The pixels of an uncompressed image: strips, or tiles that are filled up to whole ones at the borders."""
+
+    width: int
+    height: int
+    block_width: int
+    block_height: int
+    is_striped: bool
+    offsets: tuple[int, ...]
+
+
+def plain_blocks(data: bytes | bytearray | memoryview | mmap.mmap) -> Blocks | None:
+    """Where the blocks of the first image begin, if they hold red, green and blue bytes pixel by pixel; or None."""
+    tags = _tags(data)
+    stored = {_COMPRESSION: 1, _BIT_ORDER: 1, _PLANES: 1, _CHANNELS: 3, _COLOURS: 2}
+    if any(_one(tags, tag, 1) != value for tag, value in stored.items()) or tags.get(_BITS) != (8, 8, 8):
+        return None
+    width, height = _one(tags, _WIDTH, 0), _one(tags, _HEIGHT, 0)
+    if _TILE_OFFSETS in tags:
+        sides = _one(tags, _TILE_WIDTH, 0), _one(tags, _TILE_HEIGHT, 0)
+        return Blocks(width, height, *sides, False, tags[_TILE_OFFSETS])
+    rows = min(height, _one(tags, _STRIP_ROWS, height))
+    return Blocks(width, height, width, rows, True, tags.get(_STRIP_OFFSETS, ()))
 
 
 def first_directory(data: bytes | bytearray | memoryview) -> Directory:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import queue
 import threading
 from collections.abc import Generator, Iterator
+from itertools import islice
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,8 +13,10 @@ from numpy.typing import NDArray
 from penstock.prediction.boxes.scenes import Scene, Shown
 from penstock.prediction.boxes.window_plans import WindowPlan
 
-# Enough that a row of windows that has to be decoded at once does not stop the network; 8 MB of 400 px windows.
-AHEAD = 16
+# Enough that a row of windows that has to be decoded at once does not stop the network: 32 windows of 400 px.
+AHEAD_BYTES = 16 << 20
+# What is handed over at a time: between threads that costs as much as copying a window of 400 px.
+TOGETHER_BYTES = 4 << 20
 # How often a wait looks whether the other side is still there.
 LOOK_SECONDS = 0.1
 
@@ -22,17 +25,18 @@ class _Done:
     """What a thread puts last."""
 
 
-Item = Shown | _Done | BaseException
+Item = list[Shown] | _Done | BaseException
 
 
 def windows_ahead(scene: Scene, plan: WindowPlan, numbers: NDArray[np.int64], workers: int) -> Generator[Shown]:
     """The windows with these numbers (ascending) that are worth a look, in whatever order they are read."""
     shares = [share for share in _by_rows(numbers, len(plan.grid.columns), workers) if len(share)]
-    items: queue.Queue[Item] = queue.Queue(AHEAD)
+    together = max(1, TOGETHER_BYTES // plan.shown_bytes)
+    items: queue.Queue[Item] = queue.Queue(max(2, AHEAD_BYTES // (together * plan.shown_bytes)))
     left = threading.Event()
+    groups = [_in_groups(scene.read(plan, share), together) for share in shares]
     threads = [
-        threading.Thread(target=_read, args=(scene.read(plan, share), items, left), daemon=True, name="penstock-reader")
-        for share in shares
+        threading.Thread(target=_read, args=(some, items, left), daemon=True, name="penstock-reader") for some in groups
     ]
     for thread in threads:
         thread.start()
@@ -50,11 +54,16 @@ def _by_rows(numbers: NDArray[np.int64], columns: int, workers: int) -> list[NDA
     return [numbers[np.isin(numbers // columns, some)] for some in np.array_split(rows, max(1, workers))]
 
 
-def _read(shown: Iterator[Shown], items: queue.Queue[Item], left: threading.Event) -> None:
+def _in_groups(shown: Iterator[Shown], size: int) -> Iterator[list[Shown]]:
+    while group := list(islice(shown, size)):
+        yield group
+
+
+def _read(groups: Iterator[list[Shown]], items: queue.Queue[Item], left: threading.Event) -> None:
     last: Item = _Done()
     try:
-        for one in shown:
-            if not _put(items, one, left):
+        for group in groups:
+            if not _put(items, group, left):
                 return
     except BaseException as error:  # noqa: BLE001 - it is raised again where the windows are taken
         last = error
@@ -86,4 +95,4 @@ def _taken(items: queue.Queue[Item], threads: list[threading.Thread]) -> Iterato
         if isinstance(item, _Done):
             running -= 1
         else:
-            yield item
+            yield from item

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -14,6 +15,7 @@ from numpy.typing import NDArray
 from penstock.codecs.headers import UnreadableImage, read_file_header
 from penstock.codecs.images import decode_image
 from penstock.errors import DataError, HopError, Problem
+from penstock.packing.memory import Blocks
 from penstock.prediction.boxes.window_plans import WindowPlan
 from penstock.results.georeferences import Georeference
 from penstock.sources.paths import read_bytes
@@ -90,11 +92,14 @@ def raster_scene(raster: RasterFile) -> Scene:
 
     def read(plan: WindowPlan, numbers: NDArray[np.int64]) -> Iterator[Shown]:
         tiles = stream_tiles(Handles(), raster, plan.tiles, numbers, lasting=False)
+        shape = plan.tiles.tile_height, plan.tiles.tile_width, 3
+        memory = Blocks(math.prod(shape))
         for number, tile in zip(numbers.tolist(), tiles, strict=True):
             if isinstance(tile, DamagedTile):
                 raise HopError("read", raster.path.as_posix(), tile.reason)
             if _has_data(tile, raster):
-                yield from _worth_a_look(plan, number, to_rgb(tile, raster.rules))
+                out = np.frombuffer(memory.allocate(math.prod(shape)), np.uint8).reshape(shape)
+                yield from _worth_a_look(plan, number, to_rgb(tile, raster.rules, out))
 
     return Scene(os.fspath(raster.path), raster.width, raster.height, place, False, read)
 

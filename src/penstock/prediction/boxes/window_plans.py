@@ -36,6 +36,11 @@ class WindowPlan:
         """Pixels that the network is shown for each of the image."""
         return self.shown_px / self.grid.tile_px
 
+    @property
+    def shown_bytes(self) -> int:
+        """What a window takes in memory."""
+        return 3 * self.shown_px**2
+
     @cached_property
     def tiles(self) -> TileGrid:
         """The same windows moved back inside of the image, as rasters are read."""

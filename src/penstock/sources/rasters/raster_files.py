@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from penstock.codecs.headers import UnreadableImage, read_file_header, sniff
 from penstock.errors import Problem
 from penstock.geometry import TileGrid, Window
+from penstock.sources.rasters.plain_blocks import PlainBlocks, plain_raster
 from penstock.sources.rasters.raster_options import PixelOptions
 from penstock.sources.rasters.raster_pixels import (
     DamagedTile,
@@ -54,6 +55,7 @@ class RasterFile:
     transform: tuple[float, ...]
     crs: str
     rules: PixelRules
+    plain: PlainBlocks | None = field(default=None, compare=False)  # where the file holds the image as it is
 
     def tile_transform(self, window: Window, across: float = 1.0, down: float = 1.0) -> tuple[float, ...]:
         """From the pixel corners of a tile to the map, each pixel of which is so many of the raster."""
@@ -105,6 +107,8 @@ def _described(path: Path, dataset: Any, options: PixelOptions) -> RasterFile:
     if dataset.width * dataset.height > MOST_PX:
         raise UnusableRaster(f"its header says {dataset.width:,}×{dataset.height:,} px", "Copy or export it again")
     rules = decide_rules(dataset, options)
+    value_range = _value_range(dataset, rules, options)
+    is_image = rules.read_bands == [1, 2, 3] and not rules.masked and value_range is None
     return RasterFile(
         path=path,
         width=dataset.width,
@@ -112,7 +116,8 @@ def _described(path: Path, dataset: Any, options: PixelOptions) -> RasterFile:
         block_height=max(height for height, _ in dataset.block_shapes),
         transform=tuple(float(value) for value in dataset.transform[:6]),
         crs=_crs_text(dataset.crs),
-        rules=replace(rules, value_range=_value_range(dataset, rules, options)),
+        rules=replace(rules, value_range=value_range),
+        plain=plain_raster(path, dataset) if is_image else None,
     )
 
 
@@ -137,6 +142,8 @@ def _crs_text(crs: Any) -> str:
 
 def read_tile(handles: Handles, raster: RasterFile, window: Window) -> TilePixels:
     """One tile, wherever it is."""
+    if raster.plain is not None:
+        return raster.plain.read(window)
     return read_window(handles, raster.path, raster.rules, window)
 
 
@@ -201,7 +208,8 @@ def _row_band(handles: Handles, raster: RasterFile, grid: TileGrid, span: range)
     # Whole blocks at a time, so that a tiled raster is decoded once too; where that is too much, row by row.
     aligned = (grid.tile_height + raster.block_height) * width * _pixel_bytes(raster) <= BAND_BYTES
     columns = Window(x, 0, width, raster.height)
-    return RowBand(handles, raster.path, raster.rules, columns, grid.tile_height, raster.block_height if aligned else 1)
+    step = raster.block_height if aligned else 1
+    return RowBand(handles, raster.path, raster.rules, columns, grid.tile_height, step, plain=raster.plain)
 
 
 def _pixel_bytes(raster: RasterFile) -> int:

@@ -42,7 +42,10 @@ class UnusableRaster(ValueError):  # noqa: N818 - reads as what it is
 
 
 class TilePixels(NamedTuple):
-    """Pixels as the raster stores them: bands × H × W, an alpha band last; and its own mask, 0 where nothing is."""
+    """Pixels as the raster stores them: bands × H × W, an alpha band last; and its own mask, 0 where nothing is.
+
+    In memory the bands of a pixel may stand side by side.
+    """
 
     pixels: NDArray[Any]
     mask: NDArray[np.uint8] | None
@@ -53,7 +56,7 @@ class TilePixels(NamedTuple):
 
     def lasting(self) -> TilePixels:
         """A copy, which stays as it is whatever happens to the memory that this one is a view of."""
-        return TilePixels(self.pixels.copy(), None if self.mask is None else self.mask.copy())
+        return TilePixels(self.pixels.copy("K"), None if self.mask is None else self.mask.copy())
 
 
 class DamagedTile(NamedTuple):
@@ -196,18 +199,27 @@ def _empty(values: NDArray[Any], nodata: float | None) -> NDArray[np.bool_] | No
     return out
 
 
-def to_rgb(tile: TilePixels, rules: PixelRules) -> Pixels:
-    """The image of a tile, by the table at the top of this file."""
+def to_rgb(tile: TilePixels, rules: PixelRules, out: Pixels | None = None) -> Pixels:
+    """The image of a tile, by the table at the top of this file; in `out` where that is given and can be used."""
     colours = tile.pixels[: len(rules.bands)]
     if rules.palette is not None:
         rgb: Pixels = rules.palette[colours[0]][:, :, :3].copy()
     else:
         planes = colours if rules.value_range is None else scaled(colours, rules.value_range)
-        rgb = opencv().merge(list(planes) * (3 // len(planes)))
+        rgb = _merged(planes, np.empty((*planes.shape[1:], 3), np.uint8) if out is None else out)
     valid = valid_pixels(tile, rules)
     if valid is not None and not valid.all():
         rgb[~valid] = 0
     return rgb
+
+
+def _merged(planes: Pixels, out: Pixels) -> Pixels:
+    """One plane or three as an image."""
+    if len(planes) == 3 and planes.strides[0] == 1:  # side by side already
+        out[...] = planes.transpose(1, 2, 0)
+        return out
+    merged: Pixels = opencv().merge(list(planes) * (3 // len(planes)), out)
+    return merged
 
 
 def scaled(values: NDArray[Any], value_range: tuple[float, float]) -> Pixels:

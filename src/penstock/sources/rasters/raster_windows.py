@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from penstock.codecs.headers import UnreadableImage
 from penstock.errors import require
 from penstock.geometry import Window
+from penstock.sources.rasters.plain_blocks import PlainBlocks, empty_plain
 from penstock.sources.rasters.raster_pixels import PixelRules, TilePixels
 
 # Enough for the row of blocks under one row of tiles; GDAL would take 5 % of the machine.
@@ -111,13 +112,28 @@ class RowBand:
     """
 
     def __init__(
-        self, handles: Handles, path: Path, rules: PixelRules, columns: Window, tile_height: int, row_step: int
+        self,
+        handles: Handles,
+        path: Path,
+        rules: PixelRules,
+        columns: Window,
+        tile_height: int,
+        row_step: int,
+        *,
+        plain: PlainBlocks | None = None,
     ) -> None:
-        """`columns` spans the rows of the whole raster; rows are read up to the next multiple of `row_step`."""
+        """`columns` spans the rows of the whole raster; rows are read up to the next multiple of `row_step`.
+
+        What is `plain` is copied from the file, without GDAL, and stays as it is stored there.
+        """
         self.handles, self._path, self._rules = handles, path, rules
         self._columns, self._row_step = columns, row_step
         self._first, self._stop = 0, 0
-        self._buffer = _empty_tile(rules, columns.width, min(columns.height, tile_height + row_step - 1))
+        height = min(columns.height, tile_height + row_step - 1)
+        self._plain = plain
+        self._buffer = (
+            _empty_tile(rules, columns.width, height) if plain is None else empty_plain(columns.width, height)
+        )
 
     def rows(self, y: int, height: int) -> TilePixels:
         """Rows y to y + height; the arrays are overwritten by the next call, which must not go up."""
@@ -133,7 +149,11 @@ class RowBand:
             _copy(_rows(self._buffer, offset, offset + kept), _rows(self._buffer, 0, kept))
         self._first, self._stop = y, y + kept
         below = Window(self._columns.x, self._stop, self._columns.width, stop - self._stop)
-        read_window(self.handles, self._path, self._rules, below, _rows(self._buffer, kept, stop - y))
+        into = _rows(self._buffer, kept, stop - y)
+        if self._plain is None:
+            read_window(self.handles, self._path, self._rules, below, into)
+        else:
+            self._plain.read(below, into)
         self._stop = stop
 
 
