@@ -15,6 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from penstock.codecs.decoding import DecodingPass, Packets, scan_packets
+from penstock.codecs.kernel.reducing import Siting
+from penstock.codecs.siting import siting_of
 from penstock.codecs.video import Frame, UnreadableVideo, display_size, frame_checksum, frame_to_rgb
 from penstock.errors import DataError, Problem
 from penstock.samples import Origin
@@ -52,6 +54,7 @@ class VideoFile:
         self._cursors = cursors
         self._table: FrameTable | None = None
         self._scan: Packets | None = None
+        self._siting: list[Siting | None] = []  # of all frames, once the first has shown it
         self._lock = threading.RLock()
 
     def __getstate__(self) -> dict[str, Any]:
@@ -166,16 +169,22 @@ class VideoFile:
         return Picture(frame, float(table.times[number]), until(table.times, number))
 
     def rgb(self, picture: Picture) -> Pixels:
-        place = self._place(picture.pixels)
-        return on_canvas(frame_to_rgb(picture.pixels, place.window, place.scaled), place)
+        frame = picture.pixels
+        place = self._place(frame)
+        return on_canvas(frame_to_rgb(frame, place.window, place.scaled, siting=self._siting_of(frame)), place)
 
     def rgb_into(self, frame: Frame, out: Pixels) -> None:
         """The same, written into an array of the right size."""
         place = self._place(frame)
         if place.scaled == place.canvas:
-            frame_to_rgb(frame, place.window, place.scaled, out=out)
+            frame_to_rgb(frame, place.window, place.scaled, out=out, siting=self._siting_of(frame))
         else:
-            out[:] = on_canvas(frame_to_rgb(frame, place.window, place.scaled), place)
+            out[:] = self.rgb(Picture(frame, 0.0, 0.0))
+
+    def _siting_of(self, frame: Frame) -> Siting | None:
+        if not self._siting:
+            self._siting.append(siting_of(frame))
+        return self._siting[0]
 
     def canvas(self, frame: Frame) -> tuple[int, int]:
         """Width and height of what is made of a frame."""

@@ -8,6 +8,7 @@
  *   worker.c        memory that is kept from image to image, and how one is left before its end
  *   decode.c        libjpeg-turbo: one image, and a range of them
  *   pixels.c        the same for images that are stored as pixels
+ *   planes.h        frames of video, which have their own files
  *   module.c        the face to Python
  */
 #ifndef PENSTOCK_KERNEL_H

@@ -10,6 +10,7 @@
 #include "kernel.h"
 #include "packing_module.h"
 #include "records_module.h"
+#include "video_module.h"
 
 #define TEXT_OF(value) #value
 #define TEXT(value) TEXT_OF(value)
@@ -290,6 +291,7 @@ static PyMethodDef methods[] = {
     {"scan_records", penstock_scan_records_call, METH_VARARGS, PENSTOCK_SCAN_RECORDS_TEXT},
     {"check_records", penstock_check_records_call, METH_VARARGS, PENSTOCK_CHECK_RECORDS_TEXT},
     {"find_features", penstock_find_features_call, METH_VARARGS, PENSTOCK_FIND_FEATURES_TEXT},
+    {"planes_to_rgb", penstock_planes_to_rgb_call, METH_VARARGS, PENSTOCK_PLANES_TO_RGB_TEXT},
     {NULL, NULL, 0, NULL},
 };
 
