@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import re
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Generator, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -134,16 +134,18 @@ class GroupDecoder:
     def close(self) -> None:
         self._opened.container.close()
 
-    def frames(self, packets: Iterable[Any]) -> Iterator[Frame]:
+    def frames(self, packets: Iterable[Any]) -> Generator[Frame]:
         """The frames of a group in the order in which they are shown; frames filled with guesses count as failed."""
         self.failed = []
-        for packet in [*packets, None]:
-            for frame in self._decoded(packet):
-                if frame.is_corrupt:
-                    self.failed.append(frame.pts)
-                else:
-                    yield frame
-        self._decoder.flush_buffers()
+        try:
+            for packet in [*packets, None]:
+                for frame in self._decoded(packet):
+                    if frame.is_corrupt:
+                        self.failed.append(frame.pts)
+                    else:
+                        yield frame
+        finally:  # also where nobody takes the rest
+            self._decoder.flush_buffers()
 
     def _decoded(self, packet: Any) -> list[Frame]:
         try:

@@ -62,9 +62,11 @@ class GroupedVideo:
     def _time_of_first_frame(self, packets: list[Any]) -> int:
         """Which presentation time is zero: that of the first frame, or where that is damaged of the first packet."""
         decoder = self._decoder()
-        frame = next(decoder.frames(packets), None)
+        frames = decoder.frames(packets)
+        frame = next(frames, None)
+        frames.close()
         failed = bool(decoder.failed)
-        decoder.close()
+        self._idle.put(decoder)
         return min(_shown(packets)) if frame is None or failed else int(frame.pts)
 
     def _from(self, begin: Begin, groups: Iterator[list[Any]], memory: FrameMemory) -> Iterator[Task]:
