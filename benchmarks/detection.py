@@ -167,16 +167,26 @@ def write_tiled(path: Path, block_px: int, **options: Any) -> Path:
     return path
 
 
+# The tiny network's scores are shifted so that it finds about as many boxes as a forest has trees: some hundred of each
+# window of 160 m.
 MEMORY_CODE = """
+import numpy as np
+import rasterio
 import torch
 import penstock as ps
-torch.set_num_threads(1)
 torch.manual_seed(0)
 task = ps.Detection(["Tree"], backbone="tiny", levels=3, anchor_scale=4.0, gsd=None, score_threshold=0.06)
-network = task.network()
-network.head.classification_head.cls_logits.bias.data += 1.5
+network = task.network().eval()
+with rasterio.open({raster!r}) as file:
+    window = file.read(window=((0, 1600), (0, 1600))).transpose(1, 2, 0)
+with torch.inference_mode():
+    logits = network(task.inputs(torch.from_numpy(np.ascontiguousarray(window)[None]))).logits.flatten()
+    at_threshold = np.log(task.score_threshold / (1 - task.score_threshold))
+    network.head.classification_head.cls_logits.bias += at_threshold - logits.topk({candidates}).values[-1]
+del logits, window
 ps.predict(ps.Model(task, network, device="cpu"), {raster!r}, output={output!r}, tile_px=1600)
 """
+MEMORY_CANDIDATES = 3000
 
 
 def memory(scratch: Path, sides: tuple[int, ...]) -> list[Row]:
@@ -185,10 +195,13 @@ def memory(scratch: Path, sides: tuple[int, ...]) -> list[Row]:
     for side in sides:
         raster = scratch / f"striped-{side}.tif"
         write_striped(raster, side)
-        peak = peak_of(MEMORY_CODE.format(raster=str(raster), output=str(scratch / f"boxes-{side}.csv")))
+        found = scratch / f"boxes-{side}.csv"
+        peak = peak_of(MEMORY_CODE.format(raster=str(raster), output=str(found), candidates=MEMORY_CANDIDATES))
         raster.unlink()
-        what = f"peak memory, a striped raster of {side:,} × {side:,} px"
-        results.append(within(what, peak.anonymous_mb, "MB", MOST_MB))
+        with found.open() as lines:
+            boxes = sum(1 for _ in lines) - 1
+        what = f"peak memory, a striped raster of {side:,} × {side:,} px with {boxes:,} boxes"
+        results.append(within(what, peak.resident_mb, "MB", MOST_MB))
     return results
 
 

@@ -26,7 +26,7 @@ from penstock.sources.rasters.raster_pixels import TilePixels
 Pixels = NDArray[np.uint8]
 CHANNELS = 3
 # Tiles that are read at once: what the second cache of a processor holds.
-TOGETHER_BYTES = 1 << 20
+TOGETHER_BYTES = 512 << 10
 
 
 def empty_plain(width: int, height: int) -> TilePixels:

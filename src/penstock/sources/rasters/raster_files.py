@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from penstock.codecs.headers import UnreadableImage, read_file_header, sniff
 from penstock.errors import Problem
 from penstock.geometry import TileGrid, Window
-from penstock.sources.rasters.plain_blocks import PlainBlocks, plain_raster
+from penstock.sources.rasters.plain_blocks import PlainBlocks, empty_plain, plain_raster
 from penstock.sources.rasters.raster_options import PixelOptions
 from penstock.sources.rasters.raster_pixels import (
     DamagedTile,
@@ -27,6 +27,7 @@ from penstock.sources.rasters.raster_windows import (
     Handles,
     RowBand,
     columns_of,
+    empty_tile,
     gdal,
     gdal_errors,
     open_raster,
@@ -157,12 +158,13 @@ def stream_tiles(
     """
     rows, columns = np.divmod(numbers, len(grid.columns))
     spans = _column_spans(raster, grid)
-    bands = [_row_band(handles, raster, grid, span) for span in spans] if len(spans) == 1 else None
+    make_band = _band_maker(handles, raster, grid, spans)
+    only = make_band(spans[0]) if len(spans) == 1 else None
     for row in np.unique(rows):
         here = columns[rows == row]
-        for at, span in enumerate(spans):
+        for span in spans:
             inside = here[(here >= span.start) & (here < span.stop)]
-            band = bands[at] if bands else _row_band(handles, raster, grid, span)
+            band = only or make_band(span)
             for tile in _tiles_of_row(band, raster, grid, int(row), inside, span):
                 yield tile.lasting() if lasting and isinstance(tile, TilePixels) else tile
 
@@ -202,14 +204,21 @@ def _column_spans(raster: RasterFile, grid: TileGrid) -> list[range]:
     return [*spans, range(first, len(grid.columns))]
 
 
-def _row_band(handles: Handles, raster: RasterFile, grid: TileGrid, span: range) -> RowBand:
-    x = grid.columns[span.start]
-    width = grid.columns[span.stop - 1] + grid.tile_width - x
+def _band_maker(handles: Handles, raster: RasterFile, grid: TileGrid, spans: list[range]) -> Callable[[range], RowBand]:
+    """A function that makes the band of some columns; all of them work in the same memory, one at a time."""
+    columns = {span: _columns(raster, grid, span) for span in spans}
+    width = max(one.width for one in columns.values())
     # Whole blocks at a time, so that a tiled raster is decoded once too; where that is too much, row by row.
     aligned = (grid.tile_height + raster.block_height) * width * _pixel_bytes(raster) <= BAND_BYTES
-    columns = Window(x, 0, width, raster.height)
     step = raster.block_height if aligned else 1
-    return RowBand(handles, raster.path, raster.rules, columns, grid.tile_height, step, plain=raster.plain)
+    height = min(raster.height, grid.tile_height + step - 1)
+    buffer = empty_tile(raster.rules, width, height) if raster.plain is None else empty_plain(width, height)
+    return lambda span: RowBand(handles, raster.path, raster.rules, columns[span], buffer, step, plain=raster.plain)
+
+
+def _columns(raster: RasterFile, grid: TileGrid, span: range) -> Window:
+    x = grid.columns[span.start]
+    return Window(x, 0, grid.columns[span.stop - 1] + grid.tile_width - x, raster.height)
 
 
 def _pixel_bytes(raster: RasterFile) -> int:

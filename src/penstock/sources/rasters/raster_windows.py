@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from penstock.codecs.headers import UnreadableImage
 from penstock.errors import require
 from penstock.geometry import Window
-from penstock.sources.rasters.plain_blocks import PlainBlocks, empty_plain
+from penstock.sources.rasters.plain_blocks import PlainBlocks
 from penstock.sources.rasters.raster_pixels import PixelRules, TilePixels
 
 # Enough for the row of blocks under one row of tiles; GDAL would take 5 % of the machine.
@@ -74,7 +74,7 @@ def read_window(
     from rasterio.windows import Window as RasterioWindow
 
     where = RasterioWindow(*window)
-    into = out if out is not None else _empty_tile(rules, window.width, window.height)
+    into = out if out is not None else empty_tile(rules, window.width, window.height)
     try:
         with gdal():
             dataset = handles.dataset(path)
@@ -91,14 +91,14 @@ def read_sample(dataset: Any, rules: PixelRules, longest_px: int) -> TilePixels:
     """Evenly spaced pixels of a whole raster, at most `longest_px` along a side."""
     factor = max(1.0, max(dataset.width, dataset.height) / longest_px)
     height, width = max(1, round(dataset.height / factor)), max(1, round(dataset.width / factor))
-    tile = _empty_tile(rules, width, height)
+    tile = empty_tile(rules, width, height)
     dataset.read(rules.read_bands, out=tile.pixels)
     if tile.mask is not None:
         dataset.read_masks(rules.bands[0], out=tile.mask)
     return tile
 
 
-def _empty_tile(rules: PixelRules, width: int, height: int) -> TilePixels:
+def empty_tile(rules: PixelRules, width: int, height: int) -> TilePixels:
     return TilePixels(
         np.empty((len(rules.read_bands), height, width), rules.dtype),
         np.empty((height, width), np.uint8) if rules.masked else None,
@@ -117,23 +117,20 @@ class RowBand:
         path: Path,
         rules: PixelRules,
         columns: Window,
-        tile_height: int,
+        buffer: TilePixels,
         row_step: int,
         *,
         plain: PlainBlocks | None = None,
     ) -> None:
         """`columns` spans the rows of the whole raster; rows are read up to the next multiple of `row_step`.
 
-        What is `plain` is copied from the file, without GDAL, and stays as it is stored there.
+        What is `plain` is copied from the file, without GDAL. The buffer is at least as wide as the columns, and as
+        high as a tile and a step.
         """
         self.handles, self._path, self._rules = handles, path, rules
         self._columns, self._row_step = columns, row_step
         self._first, self._stop = 0, 0
-        height = min(columns.height, tile_height + row_step - 1)
-        self._plain = plain
-        self._buffer = (
-            _empty_tile(rules, columns.width, height) if plain is None else empty_plain(columns.width, height)
-        )
+        self._plain, self._buffer = plain, columns_of(buffer, 0, columns.width)
 
     def rows(self, y: int, height: int) -> TilePixels:
         """Rows y to y + height; the arrays are overwritten by the next call, which must not go up."""
