@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import threading
 import time
 from collections.abc import Callable
@@ -26,20 +27,26 @@ STEP_SECONDS = 0.01
 
 @dataclass(frozen=True)
 class Ailment:
-    """A fault: what the doctor must name, which remedy it must have, and both states of the patient."""
+    """A fault: what the doctor must name, which remedy it must have, and the patient before and after each remedy."""
 
     name: str
     resource: str
     hop: str
     remedy: str
     sick: Callable[[], Case]
-    cured: Callable[[], Case]
+    cures: dict[str, Callable[[], Case]]  # by the name of the remedy: all that are compared where they are proposed
 
 
 def usual(source: Any, batch: int = 16, **options: Any) -> ps.Flow:
     """What most trainings on images do."""
     flow = ps.Flow(source, seed=1, **options).shuffle().map(ps.augment.RandomResizedCrop(SIZE))
     return flow.map(ps.augment.HorizontalFlip()).batch(batch)
+
+
+def cached(source: Any) -> ps.Flow:
+    """The same with decoded images in memory."""
+    flow = ps.Flow(source, seed=1).shuffle().cache().map(ps.augment.RandomResizedCrop(SIZE))
+    return flow.map(ps.augment.HorizontalFlip()).batch(16)
 
 
 def slow_function(image: Any) -> Any:
@@ -85,8 +92,9 @@ class Throttled:
 
     def read(self, index: int) -> ps.Raw:
         raw = self.source.read(index)
-        with self._disk:
-            time.sleep(len(raw.data) / self.bytes_per_second)
+        if math.isfinite(self.bytes_per_second):
+            with self._disk:
+                time.sleep(len(raw.data) / self.bytes_per_second)
         return ps.Raw(index, bytes(raw.data))
 
     def decode(self, raw: ps.Raw) -> dict[str, Any]:
@@ -147,7 +155,7 @@ class Ward:
 def ailments(ward: Ward) -> list[Ailment]:
     """All of them; data are made when a patient is asked for."""
     images = lambda: ps.Images(ward.photographs())  # noqa: E731 - as short as the table that it stands in
-    slow_disk = lambda: Throttled(ward.pack(), DISK_BYTES)  # noqa: E731
+    disk = lambda bytes_per_second=DISK_BYTES: Throttled(ward.pack(), bytes_per_second)  # noqa: E731
     return [
         Ailment(
             "oversized JPEGs",
@@ -155,7 +163,7 @@ def ailments(ward: Ward) -> list[Ailment]:
             "decode",
             "pack",
             lambda: (usual(images()), None),
-            lambda: (usual(ward.pack()), None),
+            {"pack": lambda: (usual(ward.pack()), None), "cache": lambda: (cached(images()), None)},
         ),
         Ailment(
             "slow Python function in threads",
@@ -163,7 +171,7 @@ def ailments(ward: Ward) -> list[Ailment]:
             "transform",
             "executor",
             lambda: (mapped(ward.pack(), executor="thread"), None),
-            lambda: (mapped(ward.pack(), executor="process"), None),
+            {"executor": lambda: (mapped(ward.pack(), executor="process"), None)},
         ),
         Ailment(
             "long-GOP video",
@@ -171,7 +179,7 @@ def ailments(ward: Ward) -> list[Ailment]:
             "read",
             "pack",
             lambda: (usual(ward.videos(), 8), None),
-            lambda: (usual(ward.packed(ward.videos(), "videos.pack"), 8), None),
+            {"pack": lambda: (usual(ward.packed(ward.videos(), "videos.pack"), 8), None)},
         ),
         Ailment(
             "HDF5's lock",
@@ -179,7 +187,11 @@ def ailments(ward: Ward) -> list[Ailment]:
             "read",
             "executor",
             lambda: (usual(ps.open(ward.hdf5())), None),
-            lambda: (usual(ps.open(ward.hdf5()), executor="process"), None),
+            {
+                "executor": lambda: (usual(ps.open(ward.hdf5()), executor="process"), None),
+                "pack": lambda: (usual(ward.packed(ps.open(ward.hdf5()), "hdf5.pack", shortest_side=256)), None),
+                "cache": lambda: (cached(ps.open(ward.hdf5())), None),
+            },
         ),
         Ailment(
             "tiny batches",
@@ -187,15 +199,18 @@ def ailments(ward: Ward) -> list[Ailment]:
             "model",
             "batch",
             lambda: (usual(ward.pack(), 2), fixed_cost),
-            lambda: (usual(ward.pack(), 8), fixed_cost),
+            {
+                "batch": lambda: (usual(ward.pack(), 8), fixed_cost),
+                "model": lambda: (usual(ward.pack(), 2), no_model),
+            },
         ),
         Ailment(
             "slow disk",
             "disk",
             "read",
             "cache",
-            lambda: (usual(slow_disk()), None),
-            lambda: (_cached(slow_disk()), None),
+            lambda: (usual(disk()), None),
+            {"cache": lambda: (cached(disk()), None), "disk": lambda: (usual(disk(math.inf)), None)},
         ),
         Ailment(
             "slow model",
@@ -203,7 +218,7 @@ def ailments(ward: Ward) -> list[Ailment]:
             "model",
             "model",
             lambda: (usual(ward.pack()), slow_model),
-            lambda: (usual(ward.pack()), no_model),
+            {"model": lambda: (usual(ward.pack()), no_model)},
         ),
         Ailment(
             "one worker",
@@ -211,7 +226,7 @@ def ailments(ward: Ward) -> list[Ailment]:
             "decode",
             "workers",
             lambda: (usual(ward.pack(), workers=1), None),
-            lambda: (usual(ward.pack()), None),
+            {"workers": lambda: (usual(ward.pack()), None)},
         ),
         Ailment(
             "no workers beside a model",
@@ -219,11 +234,6 @@ def ailments(ward: Ward) -> list[Ailment]:
             "decode",
             "workers",
             lambda: (usual(ward.pack(), workers=0), fixed_cost),
-            lambda: (usual(ward.pack()), fixed_cost),
+            {"workers": lambda: (usual(ward.pack()), fixed_cost)},
         ),
     ]
-
-
-def _cached(source: Any) -> ps.Flow:
-    flow = ps.Flow(source, seed=1).shuffle().cache().map(ps.augment.RandomResizedCrop(SIZE))
-    return flow.map(ps.augment.HorizontalFlip()).batch(16)

@@ -41,8 +41,10 @@ def patient(flow: ps.Flow | None = None, **changes: Any) -> Present:
     model: ModelCost | None = changes.pop("model", None)
     waited = changes.pop("waited", 5.0)
     together = None if model is None else feed_run(300, waited, 10.0 - waited)
+    flow = flow or flow_of(Quick())
     present = Present(
-        flow=flow or flow_of(Quick()),
+        flow=flow,
+        running=flow,
         step=None,
         profile=Profile(times(), times(4)),
         cost=SampleCost(cpu=0.01),
@@ -53,5 +55,6 @@ def patient(flow: ps.Flow | None = None, **changes: Any) -> Present:
         reading=None,
         hardware=MACHINE,
         spelling=Spelling(),
+        trial_seconds=0.2,
     )
     return replace(present, **changes)

@@ -39,6 +39,13 @@ def test_cores_that_are_shared_with_the_model_are_said_to_be() -> None:
     assert found.is_input_bound and "cores that feed and model share" in str(found)
 
 
+def test_a_feed_that_alone_is_enough_is_not_blamed() -> None:
+    found = verdict_of(patient(model=ModelCost(1 / 350, cpu=1 / 350), setup=Setup(4, 1), waited=3.0))
+    assert found.is_input_bound and "alone the feed gives 400 samples/s and the model takes 350" in str(found)
+    on_a_device = verdict_of(patient(model=ModelCost(1 / 350), setup=Setup(4, 1), waited=3.0))
+    assert on_a_device.resource == "workers"
+
+
 def test_a_model_that_hardly_waits_may_share_the_cores_too() -> None:
     found = verdict_of(patient(model=ModelCost(0.0025, cpu=0.01), waited=0.5))
     assert found.resource == "model" and "which shares the cores with the feed" in str(found)

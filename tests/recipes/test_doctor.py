@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
+import yaml
 
 import penstock as ps
 from ailing_sources import Quick, Throttled, cached_flow_of, flow_of, quick_step, slow_function, slow_step
 from commands import run_here
 from made_sources import Pictures
 from penstock.cli.demo_data import write_shapes
+from penstock.diagnosis.diagnosis import Applied, Remedy
+from penstock.diagnosis.spelling import Spelling
 from penstock.flow.measuring.hops import HOPS
-from penstock.recipes.doctor import usual_flow
+from penstock.recipes.doctor import _written, usual_flow
 
 SECONDS = 1.5
 
@@ -133,6 +137,20 @@ def test_a_recipe_is_examined_with_its_model(tmp_path: Path, monkeypatch: pytest
     assert outcome.exit_code == outcome.json["input_bound"]
     assert all("penstock" in remedy["how"] for remedy in outcome.json["remedies"])
     assert not Path("runs").exists()
+
+
+def test_apply_writes_what_helped_into_the_recipe_and_keeps_the_old_one(tmp_path: Path) -> None:
+    file = tmp_path / "shapes.yaml"
+    file.write_text(RECIPE)
+    found = ps.doctor(flow_of(Quick()), seconds=1)
+    done = tuple(
+        Applied(Remedy(name, "", 2.0, "", is_cheap=True), 10, after) for name, after in (("cache", 20), ("executor", 9))
+    )
+    written = _written(replace(found, applied=done), Spelling(str(file)))
+    assert yaml.safe_load(file.read_text())["feed"] == {"cache": "memory"}
+    assert "feed.cache: memory; the recipe before is" in str(written) and "Tried and taken back" in str(written)
+    assert (tmp_path / "shapes.yaml.before").read_text() == RECIPE
+    assert _written(written, Spelling()) == written  # data alone have no recipe
 
 
 def test_a_training_that_waits_leaves_with_exit_code_1(monkeypatch: pytest.MonkeyPatch) -> None:

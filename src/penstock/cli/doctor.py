@@ -23,7 +23,9 @@ DEFAULTS = {name: parameter.default for name, parameter in inspect.signature(exa
     "--batch-size", type=int, default=DEFAULTS["batch_size"], show_default=True, help="For data; a recipe has its own."
 )
 @click.option(
-    "--apply", is_flag=True, help="Put the best cheap remedies in place and measure again; nothing is written."
+    "--apply",
+    is_flag=True,
+    help="Put the best cheap remedies in place and measure again; into a recipe they are written.",
 )
 @click.option("--timeline", default=None, help="Write a page with who worked and who waited.", metavar="PAGE.html")
 @click.option("--json", "as_json", is_flag=True, help="Everything, for programs.")

@@ -17,9 +17,9 @@ A model takes M samples a second by itself and keeps m CPU seconds busy for each
 runs on a device of its own). Training then goes at T = min(F, M, k / (c + d + m)), or at 1 / (1/F + 1/M) without
 workers, because nothing is made while the model runs.
 
-A remedy changes some of these numbers and nothing else. What it changes is measured on a few samples with the remedy
-in place; the predicted speed-up is T (or F, without a model) after it, divided by T before it. Both are from this
-model, so that what it leaves out (other programs on the machine, the end of an epoch) cancels out.
+A remedy that can be run is run, beside the present state (comparing.py). One that cannot changes some of these numbers:
+its speed-up is T (or F, without a model) after it, divided by T before it. Both are from this model, so that what it
+leaves out (other programs on the machine, the end of an epoch) cancels out.
 """
 
 from __future__ import annotations

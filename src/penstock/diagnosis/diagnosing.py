@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import sys
 import time
+from contextlib import closing
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
+from penstock.diagnosis.comparing import Case
 from penstock.diagnosis.cost_model import Setup, share_of
 from penstock.diagnosis.diagnosis import Diagnosis, HopRow, Memory, ReadFacts, Remedy
 from penstock.diagnosis.disks import Disk, measured_disk
@@ -24,13 +26,11 @@ from penstock.diagnosis.runs import FeedRun, Step, run_feed, run_model
 from penstock.diagnosis.spelling import Spelling
 from penstock.diagnosis.trials import image_sizes
 from penstock.diagnosis.variants import (
-    cached,
     can_be_tried,
     few,
     has_cache,
     on_source,
     output_size,
-    without_prefetch,
 )
 from penstock.diagnosis.verdicts import verdict_of
 from penstock.errors import PenstockError, RecipeError
@@ -42,10 +42,11 @@ from penstock.flow.tuning.cores import cores
 
 DEFAULT_SECONDS = 12.0
 LEAST_SECONDS = 1.0
-TRIED_UNTIL = 22.0  # seconds after which no further remedy is tried: people wait for half a minute
+TRIED_UNTIL = 20.0  # seconds after which no further remedy is tried: people wait for half a minute
 SHORTEST_TRIAL = 0.5  # no trial is over before, so that a second one does not begin
 # What is measured for how long, as parts of the whole; trials of remedies come on top.
 FEED, READING, DISK, HOP_COSTS, MODEL, TOGETHER = 0.3, 0.1, 0.05, 0.2, 0.1, 0.25
+TRIAL = 0.3  # of each remedy
 CACHED_SAMPLES = 512  # that stand for all where the plan has a cache: it is full after one pass
 
 
@@ -73,31 +74,45 @@ def diagnose(
     options, spelling = options or Options(), spelling or Spelling()
     _open(flow)
     begin = time.perf_counter()
-    present = measured(flow, step, options, spelling)
-    # One is tried in any case: a diagnosis without a remedy helps nobody.
-    deadline = max(begin + max(options.seconds, TRIED_UNTIL), time.perf_counter() + SHORTEST_TRIAL)
-    remedies, notes = remedies_of(present, deadline) if options.tries_remedies else ((), ())
+    running, warm_samples = _measurable(flow)
+    with closing(running):
+        present = measured(flow, Case(running, step, warm_samples), options, spelling)
+        # One is tried in any case: a diagnosis without a remedy helps nobody.
+        deadline = max(begin + max(options.seconds, TRIED_UNTIL), time.perf_counter() + SHORTEST_TRIAL)
+        remedies, notes = remedies_of(present, deadline) if options.tries_remedies else ((), ())
     return _told(present, remedies, notes, name or _name(flow), time.perf_counter() - begin)
 
 
-def measured(flow: Flow, step: Step | None, options: Options, spelling: Spelling) -> Present:
+def measured(flow: Flow, case: Case, options: Options, spelling: Spelling) -> Present:
     """All that is measured of the present state."""
-    running, warm = _measurable(flow)
-    try:
-        feed = run_feed(running, FEED * options.seconds, warm_samples=warm)
-        reading, disk = _read(running, options.seconds)
-        hardware = measured_hardware(disk)
-        profiled = _profiled(running, feed, options.seconds)
-        source = running._plan.source
-        rate = np.inf if reading is None or source is None else reading_rate(reading, len(source), hardware.free_bytes)
-        cost = cost_of(profiled, feed.deliver_cpu_seconds, float(rate))
-        model = None if step is None else run_model(step, feed.batch, feed.rows, MODEL * options.seconds)
-        together = None if step is None else run_feed(running, TOGETHER * options.seconds, step)
-    finally:
-        running.close()
+    running, step, seconds = case.flow, case.step, options.seconds
+    feed = run_feed(running, FEED * seconds, warm_samples=case.warm_samples)
+    reading, disk = _read(running, seconds)
+    hardware = measured_hardware(disk)
+    profiled = _profiled(running, feed, seconds)
+    source = running._plan.source
+    rate = np.inf if reading is None or source is None else reading_rate(reading, len(source), hardware.free_bytes)
+    cost = cost_of(profiled, feed.deliver_cpu_seconds, float(rate))
+    model = None if step is None else run_model(step, feed.batch, feed.rows, MODEL * seconds)
+    together = None if step is None else run_feed(running, TOGETHER * seconds, step)
     setup = Setup(cores(), flow._options.workers, feed.executor != "process")
     setup = replace(setup, share=share_of(cost, setup, feed.rate, profiled.core_share(setup.cores)))
-    return Present(flow, step, profiled, cost, setup, model, feed, together, reading, hardware, spelling)
+    return Present(
+        flow,
+        running,
+        step,
+        profiled,
+        cost,
+        setup,
+        model,
+        feed,
+        together,
+        reading,
+        hardware,
+        spelling,
+        case.warm_samples,
+        TRIAL * seconds,
+    )
 
 
 def _open(flow: Flow) -> None:
@@ -136,19 +151,6 @@ def _profiled(flow: Flow, feed: FeedRun, seconds: float) -> Profile:
             costs.hops[hop].wait_seconds += moment.wait_seconds[hop]
     times = SampleTimes.of(costs, feed.samples, 1)
     return Profile(times, times)
-
-
-# Remedies that are put in place
-
-
-def applied(flow: Flow, remedy: Remedy) -> Flow:
-    """The flow with a cheap remedy; batches stay the same."""
-    if remedy.name == "cache":
-        return cached(flow)
-    if remedy.name == "prefetch":
-        return without_prefetch(flow)
-    changed: dict[str, Any] = {"executor": "process"} if remedy.name == "executor" else {"workers": None}
-    return rewritten(flow, **changed)
 
 
 # What is told

@@ -46,7 +46,7 @@ class Remedy:
     how: str  # a command or a line of Python
     needs: str = ""  # memory, disk or a purchase
     warning: str = ""  # what it may change in what is learned
-    is_cheap: bool = False  # whether `apply` may do it: nothing is written, and batches stay the same
+    is_cheap: bool = False  # whether `apply` may do it: a setting of the feed, with which batches stay the same
 
 
 @dataclass(frozen=True)
@@ -56,6 +56,11 @@ class Applied:
     remedy: Remedy
     before: float  # samples a second
     after: float
+
+    @property
+    def is_kept(self) -> bool:
+        """What made it slower was taken back."""
+        return self.after > self.before
 
     @property
     def speed_up(self) -> float:
@@ -108,6 +113,7 @@ class Diagnosis:
     seconds: float  # that it took
     timeline: tuple[Moment, ...]
     applied: tuple[Applied, ...] = ()
+    written: str = ""  # what `apply` wrote, and where
 
     @property
     def rate(self) -> float:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
+from penstock.diagnosis.comparing import Case, times_as_fast
 from penstock.diagnosis.cost_model import Limit, ModelCost, SampleCost, Setup, limits, training_rate
 from penstock.diagnosis.hardware import Hardware
 from penstock.diagnosis.profiling import Profile
@@ -21,6 +22,7 @@ class Present:
     """All measurements of one flow."""
 
     flow: Flow
+    running: Flow  # the same, or on fewer samples: one that has settled
     step: Step | None
     profile: Profile
     cost: SampleCost
@@ -31,6 +33,8 @@ class Present:
     reading: Reading | None
     hardware: Hardware
     spelling: Spelling
+    warm_samples: int = 0  # after which its cache is full, where it has one
+    trial_seconds: float = 1.0  # how long a remedy is run to see what it brings
 
     @property
     def samples(self) -> int:
@@ -54,9 +58,17 @@ class Present:
     def speed_up(
         self, *, cost: SampleCost | None = None, setup: Setup | None = None, model: ModelCost | None = None
     ) -> float:
-        """What the model says of something else in place of what is."""
+        """What the cost model says of something else in place of what is, where that cannot be run."""
         after = training_rate(cost or self.cost, setup or self.setup, model or self.model)
         return after / max(self.modelled_rate, 1e-9)
+
+    def times_as_fast(self, flow: Flow, *, warm_samples: int = 0, with_model: bool = True) -> float:
+        """How many times the samples a second another flow gives, to the same model or to none; measured."""
+        after = Case(flow, self.step if with_model else None, warm_samples or self.warm_samples)
+        try:
+            return times_as_fast(after, Case(self.running, self.step), self.trial_seconds)
+        finally:
+            flow.close()
 
 
 def cost_of(profile: Profile, deliver: float, reading_rate: float) -> SampleCost:
@@ -84,8 +96,3 @@ def reading_rate(reading: Reading, samples: int, free: int) -> float:
     stays = fits_in_memory(reading.warm.one.bytes, samples, free)
     run = reading.warm if stays is not False or reading.cold is None else reading.cold
     return run.most_per_second
-
-
-def undelivered(present: Present, factor: float) -> SampleCost:
-    """The cost where what is done for each batch is done for so many times the samples."""
-    return replace(present.cost, deliver=present.cost.deliver / factor)

@@ -119,7 +119,7 @@ def _read(base: Source, indices: Any, frames: int, threads: int, seconds: float,
     barrier = threading.Barrier(threads)
     with ThreadPoolExecutor(threads) as pool:
         found = list(pool.map(lambda part: _reader(base, part, begin + seconds, again, barrier), parts))
-    took = time.perf_counter() - begin
+    took = max(one[6] for one in found) - min(one[5] for one in found)  # without the starting of threads
     count = max(sum(one[0] for one in found) / frames, 1e-9)
     cpu, wait, size, no_core = (sum(one[field] for one in found) / count for field in (1, 2, 3, 4))
     rate, faulted = count / max(took, 1e-9), major_faults() - faults
@@ -128,8 +128,8 @@ def _read(base: Source, indices: Any, frames: int, threads: int, seconds: float,
 
 def _reader(
     base: Source, indices: list[int], deadline: float, again: bool, barrier: threading.Barrier
-) -> tuple[int, float, float, int, float]:
-    """What one thread read: samples, CPU seconds, seconds of waiting, bytes, seconds without a core."""
+) -> tuple[int, float, float, int, float, float, float]:
+    """What one thread read: samples, CPU seconds, seconds of waiting, bytes, seconds without a core; begin and end."""
     barrier.wait()
     count = size = 0
     with CoreWait() as core_wait:
@@ -143,8 +143,9 @@ def _reader(
                 if time.perf_counter() >= deadline:
                     break
         used, no_core = time.thread_time() - cpu, core_wait.seconds() - no_core
-        waited = time.perf_counter() - wall - used - no_core - (lock_wait_seconds(locks) - locked)
-    return count, used, max(waited, 0.0), size, no_core
+        end = time.perf_counter()
+        waited = end - wall - used - no_core - (lock_wait_seconds(locks) - locked)
+    return count, used, max(waited, 0.0), size, no_core, wall, end
 
 
 def _bytes_of(base: Source, index: int) -> int:

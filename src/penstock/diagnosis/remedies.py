@@ -1,4 +1,4 @@
-"""What could be done, by what it should bring: settings follow from the cost model, the rest is tried."""
+"""What could be done, by what it brings: what is promising by the cost model, and what applies, is tried."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from penstock.diagnosis import trials
-from penstock.diagnosis.cost_model import feed_rate, limits
+from penstock.diagnosis.cost_model import limits
 from penstock.diagnosis.diagnosis import Remedy, rate_words
 from penstock.diagnosis.present import Present
 from penstock.diagnosis.variants import can_be_tried, pinned_prefetch
@@ -25,21 +25,32 @@ MISSED_RATE = 0.75  # of what feed and model should reach together: then they wa
 
 def remedies_of(present: Present, deadline: float) -> tuple[tuple[Remedy, ...], tuple[str, ...]]:
     """The best five, and why others could not be tried; `deadline` is when no further trial begins."""
-    found = [make(present) for make in SETTINGS]
-    notes: list[str] = []
+    found = [_setting(make(present), present, deadline) for make in SETTINGS]
+    notes, left_out = [], []
     for trial in TRIALS if can_be_tried(present.flow) else ():
         if not trial.applies(present):
             continue
         if time.perf_counter() > deadline:
-            notes.append(f"{trial.name} was not tried: the time was over")
+            left_out.append(trial.name)
             continue
         try:
             found.append(trial.make(present))
         except PenstockError as error:
             notes.append(f"{trial.name} could not be tried: {str(error).rstrip('.')}")
+    found.append(_setting(model_remedy(present), present, deadline))
+    notes += [f"not tried, because the time was over: {', '.join(left_out)}"] if left_out else []
     worth = [one for one in found if one is not None and one.speed_up >= WORTH_SAYING]
     capped = [replace(one, speed_up=min(one.speed_up, MOST_SPEED_UP)) for one in worth]
     return tuple(sorted(capped, key=lambda one: -one.speed_up)[:MOST_REMEDIES]), tuple(notes)
+
+
+def _setting(remedy: Remedy | None, present: Present, deadline: float) -> Remedy | None:
+    """A setting with what it really brings; what the cost model says of it where there is no time, or no way back."""
+    if remedy is None or remedy.speed_up < WORTH_SAYING or not (remedy.is_cheap or remedy.name == "model"):
+        return remedy
+    if not present.flow._running.has_random_access or time.perf_counter() > deadline:
+        return remedy
+    return trials.confirmed(remedy, present)
 
 
 def executor_remedy(present: Present) -> Remedy | None:
@@ -118,18 +129,18 @@ def model_remedy(present: Present) -> Remedy | None:
     """A faster model, where the feed could give more than it takes."""
     if present.model is None or present.setup.workers == 0:
         return None
-    free = feed_rate(present.cost, present.setup)
+    free = present.feed.rate
     return Remedy(
         "model",
         f"a faster model: the feed could give {rate_words(free)} samples/s",
-        free / max(present.modelled_rate, 1e-9),
+        free / max(present.measured_rate, 1e-9),
         present.spelling.model(bool(present.hardware.gpus)),
         warning="At most; a smaller network or lower precision affects accuracy.",
     )
 
 
 Make = Callable[[Present], Remedy | None]
-SETTINGS: tuple[Make, ...] = (executor_remedy, workers_remedy, prefetch_remedy, disk_remedy, model_remedy)
+SETTINGS: tuple[Make, ...] = (executor_remedy, workers_remedy, prefetch_remedy, disk_remedy)
 
 
 class Trial(NamedTuple):

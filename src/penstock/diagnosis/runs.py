@@ -72,7 +72,7 @@ def run_feed(flow: Flow, seconds: float, step: Step | None = None, *, warm_sampl
     moments: list[Moment] = []
     settled: int | None = None  # the moments before
     begin, delivered = time.perf_counter(), 0
-    with closing(_batches(flow)) as batches:
+    with closing(batches_of(flow)) as batches:
         asked, before = begin, _costs(flow)
         for batch in batches:
             got, rows = time.perf_counter(), len(batch["index"])
@@ -109,7 +109,7 @@ def _is_enough(moments: list[Moment], settled: int | None, wanted: float) -> boo
     return count >= 1 and seconds >= wanted and (count >= FEWEST_BATCHES or seconds > LONGEST_FACTOR * wanted)
 
 
-def _batches(flow: Flow) -> Generator[Batch, None, None]:
+def batches_of(flow: Flow) -> Generator[Batch, None, None]:
     """Epoch after epoch; one without end begins anew each time it is run."""
     running = flow._running
     first = 0 if running.has_random_access and running.is_endless else None

@@ -15,6 +15,7 @@ class Spelling:
     recipe: str = ""
     data: str = ""
     kind: str = "data"  # the subcommand of `penstock pack` for it
+    caches_source: bool = False  # whether it keeps what the source gives: the cache of a recipe comes before all steps
 
     def setting(self, name: str, value: Any) -> str:
         """Another way to run."""

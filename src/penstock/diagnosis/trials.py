@@ -1,4 +1,4 @@
-"""Remedies that change what is read or made: each is put in place for a few samples, and measured there."""
+"""Remedies are tried: a flow with the remedy in place runs for a while, with the model, as the present one did."""
 
 from __future__ import annotations
 
@@ -13,35 +13,33 @@ from typing import Any
 import numpy as np
 
 from penstock.codecs.headers import UnreadableImage, read_header
-from penstock.diagnosis.cost_model import SampleCost, Setup
 from penstock.diagnosis.diagnosis import Remedy
-from penstock.diagnosis.present import Present, cost_of, undelivered
-from penstock.diagnosis.profiling import profile
-from penstock.diagnosis.runs import run_model
+from penstock.diagnosis.present import Present
+from penstock.diagnosis.spelling import Spelling
 from penstock.diagnosis.variants import (
     cached,
     cached_behind,
     device_steps,
     few,
     has_cache,
+    in_batches,
     on_source,
     output_size,
     resizes,
     without_device_steps,
+    without_prefetch,
 )
 from penstock.flow.budget import process_budget
 from penstock.flow.caching.memory_cache import SHARE_OF_BUDGET
 from penstock.flow.explaining.wording import size_words
-from penstock.flow.flow import Batch, Flow
+from penstock.flow.flow import Flow, rewritten
 from penstock.flow.making.fusing import located
 from penstock.flow.measuring.hops import HOPS
-from penstock.flow.workers.executing import choice_of
 from penstock.packing.reader import Pack
 from penstock.packing.writer import pack
 from penstock.samples import Source
 
-TRIAL_SECONDS = 1.0
-FEWEST, MOST = 16, 256  # samples of a trial
+FEWEST, MOST = 16, 256  # samples that stand for all of them
 LOOKED_AT = 64  # images whose sizes stand for all
 WORTH_PACKING = 0.3  # of the seconds of a sample that are reading and decoding
 ROOM_TO_CROP = 8 / 7  # 256 px are stored for crops of 224, as is the custom
@@ -51,16 +49,28 @@ SMALL_BATCH = 64  # from here on, larger ones bring a network little
 
 
 def trial_samples(present: Present) -> int:
-    """So many that making them takes all cores about a second."""
-    return int(np.clip(TRIAL_SECONDS * present.feed.rate, FEWEST, MOST))
+    """So many that the present flow makes them in the time of a trial."""
+    return int(np.clip(present.trial_seconds * present.feed.rate, FEWEST, MOST))
 
 
-def _tried(flow: Flow, present: Present, reading_rate: float) -> tuple[SampleCost, Setup]:
-    """The cost of a sample of another flow, and what it would run on."""
-    program = flow._running.program
-    cost = cost_of(profile(program, TRIAL_SECONDS), present.cost.deliver, reading_rate)
-    is_threads = choice_of(program, flow._options).kind != "process"
-    return cost, replace(present.setup, in_threads=is_threads)
+# Settings
+
+
+def applied(flow: Flow, remedy: Remedy, spelling: Spelling) -> Flow:
+    """The flow with a cheap remedy; batches stay the same."""
+    if remedy.name == "cache":
+        return cached(flow, at_source=spelling.caches_source)
+    if remedy.name == "prefetch":
+        return without_prefetch(flow)
+    changed: dict[str, Any] = {"executor": "process"} if remedy.name == "executor" else {"workers": None}
+    return rewritten(flow, **changed)
+
+
+def confirmed(remedy: Remedy, present: Present) -> Remedy:
+    """A setting with what it really brings, in place of what the cost model says; no model is as fast as any."""
+    if remedy.name == "model":
+        return replace(remedy, speed_up=present.times_as_fast(rewritten(present.running), with_model=False))
+    return replace(remedy, speed_up=present.times_as_fast(applied(present.running, remedy, present.spelling)))
 
 
 # A cache
@@ -75,18 +85,22 @@ def cache_remedy(present: Present) -> Remedy | None:
     flow = present.flow
     source = flow._plan.source
     assert source is not None
-    small = cached(on_source(flow, few(source, trial_samples(present))))
+    some = few(source, trial_samples(present))
+    small = cached(on_source(flow, some), at_source=present.spelling.caches_source)
     caches: list[Any] = [leaf.source for leaf in small._running.program.leaves]
-    cost, setup = _tried(small, present, math.inf)
+    speed_up = present.times_as_fast(small, warm_samples=len(some))
+    choice = small._running.workers.choice
     kept, count = sum(cache.kept_bytes for cache in caches), sum(cache.kept_samples for cache in caches)
     limit = flow._options.memory or process_budget().limit
     needs, room = kept / max(count, 1) * len(source), min(limit, process_budget().limit) * SHARE_OF_BUDGET
-    if not count or needs > room or not setup.in_threads:  # each process would keep samples of its own
+    if (
+        not count or needs > room or (choice is not None and choice.kind == "process")
+    ):  # each process would keep samples of its own
         return None
     return Remedy(
         "cache",
         "cache in memory, from the second epoch on",
-        present.speed_up(cost=cost, setup=setup),
+        speed_up,
         present.spelling.cache(cached_behind(flow)),
         needs=f"needs {size_words(needs)} of {size_words(room)}",
         is_cheap=True,
@@ -113,12 +127,13 @@ def pack_remedy(present: Present) -> Remedy | None:
     assert source is not None
     side = smaller_side(present.flow, source)
     with _trial_pack(few(source, trial_samples(present)), side) as small:
-        cost, setup = _tried(on_source(present.flow, small), present, _packed_reading(present, small))
+        speed_up = present.times_as_fast(on_source(present.flow, small))
+        disk_allows = _packed_reading(present, small) / max(present.measured_rate, 1e-9)
         size = small.bytes / len(small) * len(source)
     return Remedy(
         "pack",
         _pack_words(source, side),
-        present.speed_up(cost=cost, setup=setup),
+        min(speed_up, disk_allows),
         present.spelling.pack(side),
         needs=f"{size_words(size)} of disk",
         warning="" if side is None else "Images are resampled once more, which may change accuracy a little.",
@@ -203,16 +218,11 @@ def device_applies(present: Present) -> bool:
 def device_remedy(present: Present) -> Remedy | None:
     """Leave steps on pixels to the device."""
     steps = device_steps(present.flow)
-    source = present.flow._plan.source
-    assert source is not None
-    small = on_source(without_device_steps(present.flow), few(source, trial_samples(present)))
-    cost, setup = _tried(small, present, present.cost.reading_rate)
     names = ", ".join(step.name for step in steps)
-    speed_up = present.speed_up(cost=cost, setup=setup)
     return Remedy(
         "device",
         f"do {names} on the device, on whole batches",
-        speed_up,
+        present.times_as_fast(without_device_steps(present.running)),
         f"leave out .map({names}(…)), and do it in the step",
     )
 
@@ -229,30 +239,15 @@ def batch_remedy(present: Present) -> Remedy | None:
     """Larger batches, where a model or the feed spends its time on each batch and not on samples."""
     batch = present.flow._plan.batch
     assert batch is not None and present.step is not None
-    larger = repeated(present.feed.batch, present.feed.rows)
-    if larger is None:
-        return None
-    rows = present.feed.rows * BATCH_FACTOR
+    size = batch.size * BATCH_FACTOR
     try:
-        model = run_model(present.step, larger, rows, TRIAL_SECONDS / 2)
+        speed_up = present.times_as_fast(in_batches(present.running, size))
     except (RuntimeError, ValueError, TypeError, MemoryError):
         return None  # a step that takes batches of one size, or a device that has no room for more
-    cost = undelivered(present, BATCH_FACTOR)
     return Remedy(
         "batch",
-        f"batches of {batch.size * BATCH_FACTOR}",
-        present.speed_up(cost=cost, model=model),
-        present.spelling.batch(batch.size * BATCH_FACTOR),
+        f"batches of {size}",
+        speed_up,
+        present.spelling.batch(size),
         warning="This affects accuracy: fewer, larger steps want another learning rate.",
     )
-
-
-def repeated(batch: Batch, rows: int) -> Batch | None:
-    """A batch with all of its rows several times; None where a field cannot be repeated."""
-    found: Batch = {}
-    for name, value in batch.items():
-        if not isinstance(value, (np.ndarray, list)) or len(value) != rows:
-            return None
-        is_array = isinstance(value, np.ndarray)
-        found[name] = np.concatenate([value] * BATCH_FACTOR) if is_array else value * BATCH_FACTOR
-    return found

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from penstock.augment.steps import is_geometric
-from penstock.flow.flow import Flow, rewritten
+from penstock.flow.flow import Flow, rewritten, source_cached
 from penstock.flow.plans import Plan
 from penstock.flow.steps import Augment, Batch, Cache, Clips, Map, Prefetch, Repeat, Shuffle, Step
 from penstock.flow.streams.sequences import gives_batches
@@ -38,11 +39,12 @@ def _below(source: Any) -> Any:
 
 
 def on_source(flow: Flow, source: Source) -> Flow:
-    """The plan on another source, in epochs without end so that few samples do."""
+    """The plan on fewer samples, which come so often that epochs end about as often as they do."""
     plan = flow._plan
-    steps = plan.steps
-    if not any(isinstance(step, Repeat) for step in steps):
-        steps = _before_batch(steps, Repeat(None))
+    assert plan.source is not None
+    steps, times = plan.steps, math.ceil(len(plan.source) / max(len(source), 1))
+    if times > 1 and not any(isinstance(step, Repeat) for step in steps):
+        steps = _before_batch(steps, Repeat(times))
     return rewritten(flow, replace(plan, source=source, steps=steps))
 
 
@@ -55,8 +57,10 @@ def has_cache(flow: Flow) -> bool:
     return any(isinstance(step, Cache) for step in flow._plan.steps)
 
 
-def cached(flow: Flow) -> Flow:
-    """What does not change from epoch to epoch is kept in memory."""
+def cached(flow: Flow, *, at_source: bool = False) -> Flow:
+    """What does not change from epoch to epoch is kept in memory; `at_source`, what the source gives."""
+    if at_source:
+        return source_cached(flow, "memory")
     plan = flow._plan
     return rewritten(flow, replace(plan, steps=_cached(plan.steps)))
 
@@ -83,6 +87,13 @@ def without_prefetch(flow: Flow) -> Flow:
     """How far ahead batches are made is no longer pinned."""
     plan = flow._plan
     return rewritten(flow, replace(plan, steps=tuple(one for one in plan.steps if not isinstance(one, Prefetch))))
+
+
+def in_batches(flow: Flow, size: int) -> Flow:
+    """The same samples in batches of another size."""
+    plan = flow._plan
+    steps = tuple(replace(step, size=size) if isinstance(step, Batch) else step for step in plan.steps)
+    return rewritten(flow, replace(plan, steps=steps))
 
 
 def pinned_prefetch(plan: Plan) -> int | None:

@@ -16,6 +16,7 @@ from penstock.flow.measuring.hops import HOPS
 from penstock.flow.measuring.lock_wait import lock_names
 
 SHARED = 0.9  # of what the scarcer of both allows: then feed and model take cores from one another
+COMPUTES = 0.5  # of the time of a model, on any core
 STARVED = 0.5  # of the cores: other programs have more of them than this one
 
 
@@ -35,7 +36,7 @@ def verdict_of(present: Present) -> Verdict:
                 f"the feed gives {feed}, together they reach {rate_words(together.rate)}{busy}"
             )
         return Verdict("model", "model", False, words)
-    if limit.resource == "cores" and _cores_are_shared(present):
+    if limit.resource in ("cores", "workers") and (_is_slowed_by_model(present) or _cores_are_shared(present)):
         words = (
             f"training is bound by the cores that feed and model share, most of the feed's part is {hop}: alone the "
             f"feed gives {feed} and the model takes {model}, together they reach {rate_words(together.rate)}{busy}"
@@ -50,6 +51,12 @@ def verdict_of(present: Present) -> Verdict:
 def _cores_are_shared(present: Present) -> bool:
     assert present.model is not None
     return present.modelled_rate < SHARED * min(present.binding.rate, present.model.rate)
+
+
+def _is_slowed_by_model(present: Present) -> bool:
+    """Whether the feed alone would be enough for a model that computes on the same cores."""
+    assert present.model is not None
+    return present.feed.rate > present.model.rate and present.model.cpu > COMPUTES * present.model.seconds
 
 
 def _busy(present: Present) -> str:

@@ -67,7 +67,8 @@ def _waits(found: Diagnosis) -> list[str]:
 
 
 def _remedies(found: Diagnosis) -> list[str]:
-    lines = [_applied(one) for one in found.applied]
+    lines = [line for one in found.applied for line in _applied(one)]
+    lines += [f"{found.written}."] if found.written else []
     lines += [""] if lines else []
     if not found.remedies:
         return [*lines, "Nothing that could be tried here would make it faster by a tenth or more.", ""]
@@ -83,10 +84,11 @@ def _remedy(number: int, remedy: Remedy) -> list[str]:
     return [*lines, f"     {remedy.warning}"] if remedy.warning else lines
 
 
-def _applied(one: Applied) -> str:
-    rates = f"{rate_words(one.before)} → {rate_words(one.after)} samples/s"
-    factors = f"× {one.speed_up:.1f} (predicted × {one.remedy.speed_up:.1f})"
-    return f"Applied: {one.remedy.what}. {rates}, {factors}. {one.remedy.how}"
+def _applied(one: Applied) -> list[str]:
+    """What it did, and what was measured before and after; all other numbers are from after it."""
+    done = "Applied" if one.is_kept else "Tried and taken back"
+    rates = f"{rate_words(one.before)} → {rate_words(one.after)} samples/s, × {one.speed_up:.1f}"
+    return [f"{done}: {one.remedy.what}: {rates} (predicted × {one.remedy.speed_up:.1f}).", f"  {one.remedy.how}"]
 
 
 def _memory(found: Diagnosis) -> str:

@@ -9,12 +9,14 @@ from pathlib import Path
 from typing import Any
 
 from penstock.augment import HorizontalFlip, RandomResizedCrop
-from penstock.diagnosis.diagnosing import DEFAULT_SECONDS, Options, applied, diagnose
+from penstock.diagnosis.diagnosing import DEFAULT_SECONDS, Options, diagnose
 from penstock.diagnosis.diagnosis import Applied, Diagnosis
 from penstock.diagnosis.spelling import Spelling
+from penstock.diagnosis.trials import applied
 from penstock.errors import RecipeError
 from penstock.flow.flow import Flow
 from penstock.flow.streams.sequences import gives_batches
+from penstock.recipes.changing import change_recipe
 from penstock.recipes.recipe import Recipe
 from penstock.recipes.training_steps import training_of
 from penstock.reporting.timelines import checked_page, write_timeline
@@ -23,6 +25,12 @@ from penstock.samples import Field, Source
 
 USUAL_SIZE, USUAL_BATCH = 224, 64
 MOST_ROUNDS = 3  # of remedies that are put in place, one after another
+FEED_SETTINGS = {  # of a recipe, by the name of the remedy
+    "executor": ("executor", "process"),
+    "workers": ("workers", "auto"),
+    "prefetch": ("prefetch", "auto"),
+    "cache": ("cache", "memory"),
+}
 PACK_COMMANDS = {"Images": "images", "Boxes": "boxes", "Rasters": "rasters", "Videos": "videos"}
 Step = Callable[[dict[str, Any]], Any]
 
@@ -42,15 +50,16 @@ def doctor(
     `what` is a Flow, a Source, a Recipe, or a path: a recipe, a Run, a pack, or anything that `ps.open` recognises.
     `step` is the model: a function of a batch, as the flow gives it, that returns when its work is done; a recipe
     brings its own. Data without a flow are cropped to 224 px and put in batches of `batch_size`. `apply` puts the best
-    cheap remedies in place, one after another, and measures again; nothing is written. `timeline` is a page to write,
-    with who worked and who waited. `overrides` change keys of a recipe.
+    cheap remedies in place, one after another, and measures again; those that helped are written into the section
+    `feed` of a recipe, and the old recipe is kept beside it. `timeline` is a page to write, with who worked and who
+    waited. `overrides` change keys of a recipe.
     """
     page = None if timeline is None else checked_page(timeline)
     flow, step, spelling, name = _case(what, step, batch_size, overrides)
     options = Options(seconds=seconds)
     found = diagnose(flow, step, options=options, spelling=spelling, name=name)
     if apply:
-        found = _applied(flow, step, options, spelling, found)
+        found = _written(_applied(flow, step, options, spelling, found), spelling)
     if page is not None:
         write_timeline(found, page)
     return found
@@ -64,13 +73,23 @@ def _applied(flow: Flow, step: Step | None, options: Options, spelling: Spelling
         remedy = next((one for one in found.remedies if one.is_cheap and one.name not in names), None)
         if remedy is None:
             break
-        changed = applied(flow, remedy)
+        changed = applied(flow, remedy, spelling)
         after = diagnose(changed, step, options=options, spelling=spelling, name=found.name)
         done.append(Applied(remedy, found.rate, after.rate))
-        if after.rate <= found.rate:
+        if not done[-1].is_kept:
             break
         flow, found = changed, after
     return replace(found, applied=tuple(done))
+
+
+def _written(found: Diagnosis, spelling: Spelling) -> Diagnosis:
+    """With what helped in the recipe; a Run tells how it was made, and stays as it is."""
+    changes = dict(FEED_SETTINGS[one.remedy.name] for one in found.applied if one.is_kept)
+    if not changes or not spelling.recipe or not Path(spelling.recipe).is_file():
+        return found
+    kept = change_recipe(Path(spelling.recipe), "feed", changes)
+    words = ", ".join(f"feed.{name}: {value}" for name, value in changes.items())
+    return replace(found, written=f"Written into {spelling.recipe}: {words}; the recipe before is {kept}")
 
 
 # What is looked at
@@ -106,7 +125,7 @@ def _recipe_case(recipe: Recipe, path: str, step: Step | None) -> tuple[Flow, St
     flow, own = training_of(recipe)
     data = recipe.data.path if isinstance(recipe.data.path, str) else ""
     kind = PACK_COMMANDS.get(kind_of(data), "data") if data else "data"
-    return flow, step or own, Spelling(recipe=path, data=data, kind=kind), path
+    return flow, step or own, Spelling(path, data, kind, caches_source=True), path
 
 
 def is_recipe(path: str | os.PathLike[str]) -> bool:
