@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from penstock.codecs import kernel
 from penstock.codecs.example_reading import Place, decode_example, find_features, values_at
-from penstock.codecs.examples import encode_example
+from penstock.codecs.examples import encode_around, encode_example
 from penstock.codecs.tfrecord import UnreadableRecord
 from penstock.errors import RecipeError
 
@@ -39,6 +39,16 @@ def test_what_is_encoded_is_decoded(features: dict[str, Any]) -> None:
 def test_the_order_of_features_does_not_matter(features: dict[str, Any]) -> None:
     turned = dict(reversed(features.items()))
     assert encode_example(features) == encode_example(turned)
+
+
+@given(examples, names, st.sampled_from([0, 1, 100, 127, 128, 16_383, 16_384, 70_000, 2_100_000]))
+def test_what_stands_around_a_feature_is_the_rest_of_the_example(
+    features: dict[str, Any], name: str, size: int
+) -> None:
+    data = bytes(size)
+    others = {other: value for other, value in features.items() if other != name}
+    before, behind = encode_around(others, name, size)
+    assert before + data + behind == encode_example({**others, name: data})
 
 
 @given(st.lists(examples, min_size=1, max_size=4), names)

@@ -90,3 +90,13 @@ def test_the_bytes_depend_neither_on_workers_nor_on_the_executor(tmp_path: Path,
     if to == "tfrecord":
         ps.export(EveryKind(40), tmp_path / "processes", workers=2, executor="process", **options)
         assert folder_bytes(tmp_path / "processes") == reference
+
+
+@pytest.mark.parametrize("to", ["tfrecord", "webdataset"])
+def test_images_of_a_pack_may_be_sent_from_processes(tmp_path: Path, to: str) -> None:
+    from made_sources import folder_bytes
+
+    pack = ps.pack(Pictures(12), tmp_path / "pictures.pack", codec="jpeg")
+    ps.export(pack, tmp_path / "threads", to=to)
+    ps.export(pack, tmp_path / "processes", to=to, workers=1, executor="process")
+    assert folder_bytes(tmp_path / "processes") == folder_bytes(tmp_path / "threads")

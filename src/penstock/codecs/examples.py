@@ -7,8 +7,9 @@ Example ─1─► Features ─1─► entries {1: name, 2: Feature}      Featur
 
 from __future__ import annotations
 
+import bisect
 import functools
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -21,48 +22,65 @@ _COUNTED_1, _COUNTED_2 = b"\x0a", b"\x12"
 _KIND_TAGS = {"bytes": b"\x0a", "floats": b"\x12", "integers": b"\x1a"}
 # Fewer whole numbers than this are faster one by one than with numpy.
 _FEW = 16
-# Content below this size is joined with what stands before it: pieces cost more than copying it.
-_SMALL = 4096
 
 
 def encode_example(features: Mapping[str, Any]) -> bytes:
-    """The bytes of a tf.train.Example; see `example_pieces`."""
-    return b"".join(example_pieces(features))
-
-
-def example_pieces(features: Mapping[str, Any]) -> list[Any]:
-    """The bytes of a tf.train.Example in pieces, so that nobody copies an image to put something before it.
-
-    Equal features give equal bytes, whatever their order.
+    """The bytes of a tf.train.Example. Equal features give equal bytes, whatever their order.
 
     A value is bytes, text, whole numbers or floats: one, a list, or an array, which is written row by row. Text is
     written in UTF-8, floats as float32. None and an empty list have no kind.
     """
-    pieces: list[Any] = [b""]
-    for name in sorted(features):
-        value = features[name]
-        # Sizes, formats, classes: the same ones come again and again.
-        known = type(value) is int or (type(value) is str and len(value) < _SMALL)
-        pieces += _known_entry(name, value) if known else _entry(name, value)
-    pieces[0] = _COUNTED_1 + _varint(sum(map(len, pieces)))
-    return pieces
+    return _counted(_COUNTED_1, _entries(features, sorted(features)))
 
 
-def _entry(name: str, value: Any) -> tuple[Any, ...]:
-    """An entry of the map: what stands before its content, and the content."""
+def encode_around(features: Mapping[str, Any], name: str, size: int) -> tuple[bytes, bytes]:
+    """The Example that also has the feature `name` of so many bytes: what stands before them, and what behind.
+
+    So nobody copies an image to put something around it.
+    """
+    names = sorted(features)
+    place = bisect.bisect(names, name)
+    before = _entries(features, names[:place]) + _start_of_bytes(name, size)
+    behind = _entries(features, names[place:])
+    return _COUNTED_1 + _varint(len(before) + size + len(behind)) + before, behind
+
+
+def _entries(features: Mapping[str, Any], names: Sequence[str]) -> bytes:
+    return b"".join([_entry(name, features[name]) for name in names])
+
+
+def _entry(name: str, value: Any) -> bytes:
+    """An entry of the map."""
+    if type(value) is int:
+        return _entry_of_number(name, value)
+    if isinstance(value, (str, bytes, bytearray, memoryview)):  # a union of types would take three times as long
+        data = value.encode() if isinstance(value, str) else bytes(value)
+        return _start_of_bytes(name, len(data)) + data
     kind, content = _encoded(name, value)
-    feature = _KIND_TAGS[kind] + _varint(sum(map(len, content))) if kind else b""
-    length = len(feature) + sum(map(len, content))
-    start = _named(name) + _COUNTED_2 + _varint(length) + feature
-    whole = _COUNTED_1 + _varint(len(start) - len(feature) + length) + start
-    if length < _SMALL:
-        return (b"".join((whole, *content)),)
-    return whole, *content
+    return _start(name, kind, len(content)) + content
+
+
+# Sizes and classes: the same numbers, and texts of the same length, come again and again.
 
 
 @functools.lru_cache(maxsize=4096)
-def _known_entry(name: str, value: int | str) -> tuple[Any, ...]:
-    return _entry(name, value)
+def _entry_of_number(name: str, value: int) -> bytes:
+    kind, content = _encoded(name, value)
+    return _start(name, kind, len(content)) + content
+
+
+@functools.lru_cache(maxsize=4096)
+def _start_of_bytes(name: str, size: int) -> bytes:
+    """What stands before a single value of so many bytes."""
+    counted = _COUNTED_1 + _varint(size)
+    return _start(name, "bytes", len(counted) + size) + counted
+
+
+def _start(name: str, kind: str, size: int) -> bytes:
+    """What stands before a list of so many bytes; no kind where nothing says which."""
+    feature = _KIND_TAGS[kind] + _varint(size) if kind else b""
+    start = _named(name) + _COUNTED_2 + _varint(len(feature) + size) + feature
+    return _COUNTED_1 + _varint(len(start) + size) + start
 
 
 @functools.lru_cache(maxsize=1024)
@@ -70,24 +88,15 @@ def _named(name: str) -> bytes:
     return _counted(_COUNTED_1, name.encode())
 
 
-def _encoded(name: str, value: Any) -> tuple[str, tuple[Any, ...]]:
-    """The kind of list, and its content in pieces; no kind where nothing says which."""
-    if isinstance(value, bytes | bytearray | memoryview | str):
-        data = value.encode() if isinstance(value, str) else _flat(value)
-        return "bytes", (_COUNTED_1 + _varint(len(data)), data)
+def _encoded(name: str, value: Any) -> tuple[str, bytes]:
+    """The kind of list, and its content; no kind where nothing says which."""
     if type(value) is int and -(2**63) <= value < 2**63:
-        return "integers", (_packed(_varint(value & 0xFFFFFFFFFFFFFFFF)),)
+        return "integers", _packed(_varint(value & 0xFFFFFFFFFFFFFFFF))
     if value is None or (isinstance(value, list | tuple) and not value):
-        return "", ()
+        return "", b""
     if isinstance(value, list | tuple) and isinstance(value[0], bytes | bytearray | memoryview | str):
-        return "bytes", (_bytes_list(name, value),)
-    kind, content = _encoded_array(name, np.asarray(value))
-    return kind, (content,)
-
-
-def _flat(data: bytes | bytearray | memoryview) -> Any:
-    """Bytes whose length is counted in bytes."""
-    return data.cast("B") if isinstance(data, memoryview) and data.contiguous else bytes(data)
+        return "bytes", _bytes_list(name, value)
+    return _encoded_array(name, np.asarray(value))
 
 
 def _encoded_array(name: str, array: NDArray[Any]) -> tuple[str, bytes]:
@@ -126,6 +135,8 @@ def _varint(value: int) -> bytes:
     """Seven bits at a time, lowest first; the high bit of a byte says that more follow."""
     if value < len(_SHORT):
         return _SHORT[value]
+    if value < 1 << 21:  # as most images have
+        return bytes((value & 0x7F | 0x80, value >> 7 & 0x7F | 0x80, value >> 14))
     pieces = bytearray()
     while value >= 0x80:
         pieces.append(value & 0x7F | 0x80)

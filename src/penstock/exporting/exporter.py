@@ -119,13 +119,15 @@ class _Exporter:
             if options.executor == "process":
                 raise RecipeError("executor process is for sources with random access; rasters and videos use threads.")
             options = replace(options, codec=default if options.codec == AUTO else options.codec)
+        rendering = self.format.rendering()
         return Preparation(
             self.source.schema,
             options,
             default,
             measures=False,
             stamps=not self.fingerprint,
-            finish=self.format.rendering(),
+            finish=rendering,
+            finish_together=rendering.frame,
         )
 
     def _stores_video(self) -> bool:
@@ -269,7 +271,7 @@ class _OpenPiece:
         piece, writer = self._place_for(self.exporter.unit_of(self.run, row))
         writer.add(row)
         piece.rows += 1
-        piece.byte_count += len(row.payload)
+        piece.byte_count += len(row.before) + len(row.payload) + len(row.behind)
         note_time(piece, row)
 
     def _place_for(self, unit: str) -> tuple[Piece, PieceWriter]:

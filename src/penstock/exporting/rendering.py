@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -28,7 +28,8 @@ class Rendering:
     kept_kinds: tuple[str, ...] = KEPT_KINDS
     quality: int = 95
     swaps_colours: bool = False
-    encode: Callable[[Row], bytes | memoryview] | None = None
+    surround: Callable[[Row], tuple[bytes, bytes]] | None = None
+    frame: Callable[[Sequence[Row]], None] | None = None
     check: Callable[[Row], None] | None = None
 
     def __call__(self, row: Row) -> Row:
@@ -36,8 +37,8 @@ class Rendering:
             self.check(row)
         if row.payload and self.kept_kinds:
             row.payload = self._readable(row.payload, row.header or read_header(row.payload))
-        if self.encode is not None:
-            row.payload = self.encode(row)
+        if self.surround is not None:
+            row.before, row.behind = self.surround(row)
         return row
 
     def _readable(self, data: bytes | memoryview, header: Header) -> bytes | memoryview:

@@ -43,7 +43,15 @@ class Row:
     stamp: int = 0
     header: Header | None = None  # of an image file that is kept as it is
     position: int = 0  # its place in the group of pictures whose bytes stand in an earlier row
+    before: bytes = b""  # what a format has around the payload, so that nobody copies that
+    behind: bytes = b""
     _bytes: int = 0
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """For another process, which has no part in mapped memory."""
+        values = {name: _own(value) for name, value in self.values.items()}
+        rest = self.height, self.width, self.sums, self.stamp, self.header, self.position
+        return Row, (values, _own(self.payload), *rest, self.before, self.behind, self._bytes)
 
     @property
     def bytes(self) -> int:
@@ -51,6 +59,10 @@ class Row:
         if not self._bytes:
             self._bytes = len(self.payload) + stored_bytes(self.values) + ROW_OVERHEAD_BYTES
         return self._bytes
+
+
+def _own(value: Any) -> Any:
+    return value.tobytes() if isinstance(value, memoryview) else value
 
 
 @dataclass(frozen=True)
@@ -78,6 +90,8 @@ class Preparation:
     stamps: bool = True
     # Whatever else must be done to a row, in the worker: an export makes of it what its format stores.
     finish: Callable[[Row], Row] | None = None
+    # What is faster for all rows of a task at once, and cannot fail.
+    finish_together: Callable[[Sequence[Row]], None] | None = None
 
     def target(self, width: int, height: int) -> tuple[int, int]:
         """The size in which an image is stored."""
@@ -97,6 +111,11 @@ class Preparation:
         row.values.setdefault("key", str(number))
         return self.finish(row)
 
+    def finished_together(self, outcomes: list[Any]) -> list[Any]:
+        if self.finish_together is not None:
+            self.finish_together([outcome for outcome in outcomes if isinstance(outcome, Row)])
+        return outcomes
+
 
 def prepare_range(
     source: Source,
@@ -115,10 +134,12 @@ def prepare_range(
     if allocate is not None and hasattr(source, "read_many"):
         ahead = source.read_many(indices, allocate)
     sums = _measured_together(ahead, wanted, preparation)
-    return [
-        prepare_index(source, preparation, index, index in wanted, read, sums.get(index))
-        for index, read in zip(indices, ahead, strict=True)
-    ]
+    return preparation.finished_together(
+        [
+            prepare_index(source, preparation, index, index in wanted, read, sums.get(index))
+            for index, read in zip(indices, ahead, strict=True)
+        ]
+    )
 
 
 def _measured_together(
@@ -166,7 +187,8 @@ def prepare_index(
 def prepare_raws(part: Decodes, key: str, preparation: Preparation, raws: Sequence[Raw]) -> list[Any]:
     """The rows of consecutive samples of a part, in order; for h264 one group of pictures, bad ones first."""
     if preparation.options.codec != "h264":
-        return [_attempted(part, key, raw, preparation, row_from_sample, finishes=True) for raw in raws]
+        rows = [_attempted(part, key, raw, preparation, row_from_sample, finishes=True) for raw in raws]
+        return preparation.finished_together(rows)
     outcomes = [_attempted(part, key, raw, preparation, _framed) for raw in raws]
     bad = [item for item in outcomes if isinstance(item, BadSample)]
     return bad + _group_of_pictures([item for item in outcomes if not isinstance(item, BadSample)], preparation)

@@ -8,8 +8,9 @@ from pathlib import Path
 from penstock.exporting.options import DEFAULT_SHARD_MB, ExportOptions
 from penstock.exporting.pieces import Limits, Piece
 
-# Few calls to the system, little to hold; and no more pieces than may be given at once.
-HELD_BYTES = 1 << 20
+# Few calls to the system, after each of which the interpreter must be waited for; little to hold; and no more pieces
+# than may be given at once.
+HELD_BYTES = 4 << 20
 HELD_PIECES = 512
 
 
@@ -35,10 +36,11 @@ class ShardFile:
         self._held_bytes = 0
         self.size = 0
 
-    def write(self, data: bytes | memoryview) -> None:
-        self._held.append(data)
-        self._held_bytes += len(data)
-        self.size += len(data)
+    def write(self, *pieces: bytes | memoryview) -> None:
+        size = sum(map(len, pieces))
+        self._held += pieces
+        self._held_bytes += size
+        self.size += size
         if self._held_bytes >= HELD_BYTES or len(self._held) >= HELD_PIECES:
             self._write_held()
 

@@ -14,14 +14,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from penstock.codecs.examples import example_pieces
+from penstock.codecs.examples import encode_around, encode_example
 from penstock.codecs.headers import sniff
-from penstock.codecs.tfrecord import frame
+from penstock.codecs.tfrecord import ends_of_records
 from penstock.exporting.formats.shard_files import ShardFile, shard_limits, shard_name
 from penstock.exporting.pieces import Brief, Finished, Piece, PieceWriter
 from penstock.exporting.rendering import Rendering
@@ -38,18 +39,21 @@ SIDES = ("xmin", "ymin", "xmax", "ymax")
 
 @dataclass(frozen=True)
 class ExampleEncoder:
-    """A row as a framed record; runs in workers."""
+    """What an Example has before and behind the image; runs in workers."""
 
     roles: Roles
 
-    def __call__(self, row: Row) -> bytes:
-        return frame(tuple(example_pieces(self.features(row))))
+    def __call__(self, row: Row) -> tuple[bytes, bytes]:
+        features = self.features(row)
+        if self.roles.image is None:
+            return encode_example(features), b""
+        return encode_around(features, "image/encoded", len(row.payload))
 
     def features(self, row: Row) -> dict[str, Any]:
+        """All features but the bytes of the image."""
         values = row.values
         found: dict[str, Any] = {"image/filename": values["key"]}
         if self.roles.image is not None:
-            found["image/encoded"] = row.payload
             found["image/format"] = sniff(row.payload)
             found["image/height"], found["image/width"] = row.height, row.width
         if self.roles.label is not None:
@@ -73,6 +77,13 @@ class ExampleEncoder:
         return found
 
 
+def frame_rows(rows: Sequence[Row]) -> None:
+    """Make records of Examples; all those of a task in one call, which does not hold the interpreter."""
+    pieces = tuple([piece for row in rows for piece in (row.before, row.payload, row.behind)])
+    for row, (head, tail) in zip(rows, ends_of_records(pieces), strict=True):
+        row.before, row.behind = head + row.before, row.behind + tail
+
+
 def _other(field: Field, value: Any) -> dict[str, Any]:
     found = {field.name: value}
     if field.kind == "array" and None in (field.shape or ()):
@@ -90,7 +101,8 @@ class TFRecord:
         self.limits = shard_limits(brief.options)
 
     def rendering(self) -> Rendering:
-        return Rendering(KEPT_KINDS, self.brief.options.quality, encode=ExampleEncoder(self.brief.roles))
+        encoder = ExampleEncoder(self.brief.roles)
+        return Rendering(KEPT_KINDS, self.brief.options.quality, surround=encoder, frame=frame_rows)
 
     def left_out(self) -> tuple[str, ...]:
         return ()
@@ -118,7 +130,7 @@ class _RecordWriter:
         self.file = file
 
     def add(self, row: Row) -> None:
-        self.file.write(row.payload)
+        self.file.write(row.before, row.payload, row.behind)
 
     def close(self) -> None:
         self.file.close()

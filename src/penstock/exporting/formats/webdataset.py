@@ -95,9 +95,7 @@ class _TarWriter:
     def _add(self, name: str, data: bytes | memoryview) -> None:
         member = tarfile.TarInfo(name)
         member.size = len(data)
-        self.file.write(member.tobuf(tarfile.GNU_FORMAT))
-        self.file.write(data)
-        self.file.write(bytes(-len(data) % BLOCK))
+        self.file.write(member.tobuf(tarfile.GNU_FORMAT), data, bytes(-len(data) % BLOCK))
 
     def close(self) -> None:
         self.file.write(bytes(2 * BLOCK))

@@ -160,8 +160,12 @@ uint32_t penstock_crc32c(uint32_t crc, const uint8_t *data, size_t size)
     return penstock_crc32c_by_tables(crc, data, size);
 }
 
+uint32_t penstock_mask(uint32_t crc)
+{
+    return (crc >> 15 | crc << 17) + 0xa282ead8u;
+}
+
 uint32_t penstock_masked_crc32c(const uint8_t *data, size_t size)
 {
-    uint32_t crc = penstock_crc32c(0, data, size);
-    return (crc >> 15 | crc << 17) + 0xa282ead8u;
+    return penstock_mask(penstock_crc32c(0, data, size));
 }

@@ -17,4 +17,7 @@ uint32_t penstock_crc32c_by_tables(uint32_t crc, const uint8_t *data, size_t siz
 /* As TFRecords store it: a checksum of bytes that hold their own checksum would be weak, hence the mask. */
 uint32_t penstock_masked_crc32c(const uint8_t *data, size_t size);
 
+/* The mask alone, for a checksum that was worked out piece by piece. */
+uint32_t penstock_mask(uint32_t crc);
+
 #endif

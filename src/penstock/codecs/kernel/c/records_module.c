@@ -8,7 +8,7 @@
 #include "crc32c.h"
 #include "records.h"
 
-/* Below this, getting the GIL back may cost more than a copy with its checksum: 64 KB take about 10 µs. */
+/* Below this, getting the GIL back may cost more than the checksum: 64 KB take about 10 µs. */
 #define LARGE_BYTES (64 * 1024)
 
 PyObject *penstock_masked_crc32c_call(PyObject *module, PyObject *data)
@@ -35,84 +35,93 @@ static void put_little(uint8_t *out, uint64_t value, int bytes)
         out[i] = (uint8_t)(value >> 8 * i);
 }
 
-/* A payload in pieces that are held while it is copied. */
+/* Buffers that are held while the GIL is away. */
 typedef struct {
-    Py_buffer *held;
-    Py_ssize_t count;
-    size_t size;
-} payload_pieces;
+    Py_ssize_t count, held;
+    Py_buffer *views;
+} buffers;
 
-static void release_pieces(payload_pieces *self)
+static int hold_buffers(buffers *self, PyObject *objects)
 {
-    for (Py_ssize_t i = 0; i < self->count; i++)
-        PyBuffer_Release(&self->held[i]);
-    PyMem_Free(self->held);
-}
-
-static int hold_piece(payload_pieces *self, PyObject *piece)
-{
-    Py_buffer *held = &self->held[self->count];
-    if (PyObject_GetBuffer(piece, held, PyBUF_SIMPLE) != 0)
-        return 0;
-    self->count++;
-    if ((size_t)held->len > (size_t)PY_SSIZE_T_MAX - PENSTOCK_RECORD_HEAD - PENSTOCK_RECORD_TAIL - self->size) {
+    self->count = PyTuple_Size(objects);
+    self->views = PyMem_Calloc((size_t)self->count + 1, sizeof *self->views);
+    if (self->views == NULL) {
         PyErr_NoMemory();
         return 0;
     }
-    self->size += (size_t)held->len;
-    return 1;
-}
-
-static int hold_pieces(payload_pieces *self, PyObject *payload)
-{
-    int is_tuple = PyTuple_Check(payload);
-    Py_ssize_t count = is_tuple ? PyTuple_Size(payload) : 1;
-    self->held = PyMem_Calloc((size_t)count + 1, sizeof(Py_buffer));
-    if (self->held == NULL) {
-        PyErr_NoMemory();
-        return 0;
-    }
-    for (Py_ssize_t i = 0; i < count; i++)
-        if (!hold_piece(self, is_tuple ? PyTuple_GetItem(payload, i) : payload))
+    for (; self->held < self->count; self->held++)
+        if (PyObject_GetBuffer(PyTuple_GetItem(objects, self->held), &self->views[self->held], PyBUF_SIMPLE) != 0)
             return 0;
     return 1;
 }
 
-static void write_record(uint8_t *out, const payload_pieces *payload)
+static void release_buffers(buffers *self)
 {
-    uint8_t *start = out + PENSTOCK_RECORD_HEAD;
-    uint8_t *next = start;
-    put_little(out, payload->size, 8);
-    put_little(out + 8, penstock_masked_crc32c(out, 8), 4);
-    for (Py_ssize_t i = 0; i < payload->count; i++) {
-        size_t size = (size_t)payload->held[i].len;
-        if (size)
-            memcpy(next, payload->held[i].buf, size);
-        next += size;
-    }
-    put_little(next, penstock_masked_crc32c(start, payload->size), 4);
+    for (Py_ssize_t i = 0; i < self->held; i++)
+        PyBuffer_Release(&self->views[i]);
+    PyMem_Free(self->views);
 }
 
-PyObject *penstock_frame_call(PyObject *module, PyObject *payload)
+/* A payload comes in so many pieces: what stands before something large, that, and what stands behind it. */
+#define PIECES 3
+
+typedef struct {
+    uint8_t head[PENSTOCK_RECORD_HEAD], tail[PENSTOCK_RECORD_TAIL];
+} record_ends;
+
+static record_ends ends_of(const Py_buffer *piece)
 {
-    payload_pieces pieces = {0};
-    PyObject *record = NULL;
-    (void)module;
-    if (hold_pieces(&pieces, payload))
-        record = PyBytes_FromStringAndSize(NULL,
-                                           (Py_ssize_t)pieces.size + PENSTOCK_RECORD_HEAD + PENSTOCK_RECORD_TAIL);
-    if (record != NULL) {
-        uint8_t *out = (uint8_t *)PyBytes_AsString(record);
-        if (pieces.size < LARGE_BYTES) {
-            write_record(out, &pieces);
-        } else {
-            Py_BEGIN_ALLOW_THREADS
-            write_record(out, &pieces);
-            Py_END_ALLOW_THREADS
-        }
+    record_ends ends;
+    uint64_t size = 0;
+    uint32_t crc = 0;
+    for (int i = 0; i < PIECES; i++) {
+        size += (uint64_t)piece[i].len;
+        crc = penstock_crc32c(crc, piece[i].buf, (size_t)piece[i].len);
     }
-    release_pieces(&pieces);
-    return record;
+    put_little(ends.head, size, 8);
+    put_little(ends.head + 8, penstock_masked_crc32c(ends.head, 8), 4);
+    put_little(ends.tail, penstock_mask(crc), 4);
+    return ends;
+}
+
+static PyObject *list_of_ends(const record_ends *ends, Py_ssize_t count)
+{
+    PyObject *list = PyList_New(count);
+    for (Py_ssize_t i = 0; list != NULL && i < count; i++) {
+        PyObject *pair = Py_BuildValue("(y#y#)", ends[i].head, (Py_ssize_t)PENSTOCK_RECORD_HEAD, ends[i].tail,
+                                       (Py_ssize_t)PENSTOCK_RECORD_TAIL);
+        if (pair == NULL || PyList_SetItem(list, i, pair) != 0)
+            Py_CLEAR(list);
+    }
+    return list;
+}
+
+static PyObject *framed(const buffers *pieces)
+{
+    Py_ssize_t count = pieces->count / PIECES;
+    record_ends *ends = PyMem_Calloc((size_t)count + 1, sizeof *ends);
+    if (ends == NULL)
+        return PyErr_NoMemory();
+    Py_BEGIN_ALLOW_THREADS
+    for (Py_ssize_t i = 0; i < count; i++)
+        ends[i] = ends_of(pieces->views + i * PIECES);
+    Py_END_ALLOW_THREADS
+    PyObject *list = list_of_ends(ends, count);
+    PyMem_Free(ends);
+    return list;
+}
+
+PyObject *penstock_frame_call(PyObject *module, PyObject *pieces)
+{
+    buffers self = {0};
+    (void)module;
+    if (!PyTuple_Check(pieces) || PyTuple_Size(pieces) % PIECES) {
+        PyErr_SetString(PyExc_TypeError, "a tuple with three pieces of each payload is expected");
+        return NULL;
+    }
+    PyObject *ends = hold_buffers(&self, pieces) ? framed(&self) : NULL;
+    release_buffers(&self);
+    return ends;
 }
 
 PyObject *penstock_scan_records_call(PyObject *module, PyObject *arguments)
@@ -155,33 +164,6 @@ static int has_room(const Py_buffer *view, size_t count, size_t item_bytes)
     PyErr_Format(PyExc_ValueError, "room for %zu items of %zu bytes is needed, and there are %zd bytes", count,
                  item_bytes, view->len);
     return 0;
-}
-
-/* Mapped files, held while the GIL is away. */
-typedef struct {
-    Py_ssize_t count, held;
-    Py_buffer *views;
-} buffers;
-
-static int hold_buffers(buffers *self, PyObject *objects)
-{
-    self->count = PyTuple_Size(objects);
-    self->views = PyMem_Calloc((size_t)self->count + 1, sizeof *self->views);
-    if (self->views == NULL) {
-        PyErr_NoMemory();
-        return 0;
-    }
-    for (; self->held < self->count; self->held++)
-        if (PyObject_GetBuffer(PyTuple_GetItem(objects, self->held), &self->views[self->held], PyBUF_SIMPLE) != 0)
-            return 0;
-    return 1;
-}
-
-static void release_buffers(buffers *self)
-{
-    for (Py_ssize_t i = 0; i < self->held; i++)
-        PyBuffer_Release(&self->views[i]);
-    PyMem_Free(self->views);
 }
 
 static int are_in_their_buffers(const buffers *self, const penstock_record *records, size_t count)

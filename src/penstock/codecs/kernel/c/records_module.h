@@ -6,8 +6,8 @@
     "masked_crc32c(data)\n"                                                                                            \
     "The checksum of TFRecords."
 #define PENSTOCK_FRAME_TEXT                                                                                            \
-    "frame(payload)\n"                                                                                                 \
-    "A payload as a record of a TFRecord file: length and payload, each with its checksum behind it."
+    "frame(pieces)\n"                                                                                                  \
+    "Pairs of what records have before and behind payloads, each of which is given in three pieces."
 #define PENSTOCK_SCAN_RECORDS_TEXT                                                                                     \
     "scan_records(data, position, places)\n"                                                                           \
     "Fill n×2 int64 with offset and length of payloads; returns how many, where it stopped, and why."
@@ -19,7 +19,7 @@
     "Fill n×m×5 int64 with kind, offset, size, count and first whole number of m features of n Examples."
 
 PyObject *penstock_masked_crc32c_call(PyObject *module, PyObject *data);
-PyObject *penstock_frame_call(PyObject *module, PyObject *payload);
+PyObject *penstock_frame_call(PyObject *module, PyObject *pieces);
 PyObject *penstock_scan_records_call(PyObject *module, PyObject *arguments);
 PyObject *penstock_check_records_call(PyObject *module, PyObject *arguments);
 PyObject *penstock_find_features_call(PyObject *module, PyObject *arguments);
