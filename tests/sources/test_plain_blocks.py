@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 
 from penstock.codecs.headers import UnreadableImage
 from penstock.geometry import Window
-from penstock.sources.rasters.plain_blocks import TOGETHER_BYTES
 from penstock.sources.rasters.raster_files import RasterFile, describe_raster, read_tile
 from penstock.sources.rasters.raster_options import PixelOptions
 from penstock.sources.rasters.raster_windows import Handles
@@ -33,7 +32,6 @@ def described(path: Path, **options: Any) -> RasterFile:
     height=st.integers(1, 80),
     layout=st.sampled_from([TILES, {"blockysize": 7}, {"blockysize": 1000}, {**TILES, "BIGTIFF": "YES"}]),
     corners=st.tuples(*[st.floats(0, 1)] * 4),
-    together=st.sampled_from([1, 4000, TOGETHER_BYTES]),
 )
 @settings(deadline=None, max_examples=60)
 def test_a_window_has_the_pixels_of_the_raster(
@@ -42,7 +40,6 @@ def test_a_window_has_the_pixels_of_the_raster(
     height: int,
     layout: dict[str, Any],
     corners: tuple[float, ...],
-    together: int,
 ) -> None:
     bands = noise(3, height, width)
     raster = described(write_raster(tmp_path_factory.mktemp("rasters") / "a.tif", bands, **layout))
@@ -51,9 +48,7 @@ def test_a_window_has_the_pixels_of_the_raster(
         sorted(int(f * (width - 1)) for f in corners[:2]),
         sorted(int(f * (height - 1)) for f in corners[2:]),
     )
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("penstock.sources.rasters.plain_blocks.TOGETHER_BYTES", together)
-        found = read_tile(Handles(), raster, Window(x, y, right - x + 1, bottom - y + 1))
+    found = read_tile(Handles(), raster, Window(x, y, right - x + 1, bottom - y + 1))
     assert np.array_equal(found.pixels, bands[:, y : bottom + 1, x : right + 1])
 
 
@@ -87,12 +82,16 @@ def test_blocks_that_were_never_written_are_read_by_gdal(tmp_path: Path) -> None
     assert not found[:, :6].any()
 
 
-def test_a_file_that_was_cut_after_it_was_opened_is_said(tmp_path: Path) -> None:
-    path = write_raster(tmp_path / "a.tif", noise(3, 200, 100), blockysize=16)
+@pytest.mark.parametrize("layout", [TILES, {"blockysize": 16}], ids=["tiles", "strips"])
+def test_a_file_that_was_cut_after_it_was_opened_is_said(tmp_path: Path, layout: dict[str, Any]) -> None:
+    path = write_raster(tmp_path / "a.tif", noise(3, 200, 100), **layout)
     raster = described(path)
     path.write_bytes(path.read_bytes()[:30_000])
     with pytest.raises(UnreadableImage, match=r"a\.tif ends within its pixels"):
         read_tile(Handles(), raster, Window(0, 150, 100, 50))
+    path.write_bytes(b"")
+    with pytest.raises(UnreadableImage, match=r"a\.tif (became empty|ends within its pixels)"):
+        read_tile(Handles(), raster, Window(0, 0, 10, 10))
     path.unlink()
     with pytest.raises(UnreadableImage, match=r"a\.tif cannot be read"):
         read_tile(Handles(), raster, Window(0, 0, 10, 10))

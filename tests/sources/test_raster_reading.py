@@ -83,7 +83,8 @@ def test_a_stream_may_start_anywhere_and_work_in_any_memory(
 def test_a_stream_reads_every_row_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, compress: str | None) -> None:
     from penstock.sources.rasters import plain_blocks, raster_windows
 
-    layout = {"blockysize": 64, "tiled": True, "blockxsize": 64, **({"compress": compress} if compress else {})}
+    tiles = {"tiled": True, "blockxsize": 64, "compress": compress} if compress else {}
+    layout: dict[str, Any] = {"blockysize": 64, **tiles}
     path = write_raster(tmp_path / "a.tif", noise(3, 500, 300), **layout)
     source = ps.Rasters(path, tile_px=90, overlap=0.3)
     read: list[tuple[int, int]] = []

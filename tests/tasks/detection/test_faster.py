@@ -46,6 +46,17 @@ def test_it_learns_to_find_crowns(learned: Any) -> None:
     assert scores.compute()["box_f1"] >= 0.9
 
 
+@pytest.mark.slow
+def test_it_is_trained_to_the_end_and_finds_crowns_that_it_has_not_seen(tmp_path: Path) -> None:
+    pytest.importorskip("lightning")
+    task = ps.Detection(architecture="faster_rcnn", backbone="tiny", augmentation=False)
+    data = (Scenes(36, size=96), Scenes(9, first=5000, size=96))
+    options: dict[str, Any] = {"batch_size": 4, "learning_rate": 3e-3, "workers": 0, "progress": False, "logger": False}
+    run = ps.train(task, data, epochs=10, folder=tmp_path / "run", **options)
+    assert ps.evaluate(run, Scenes(18, first=9000, size=96)).scores["box_f1"] >= 0.8
+    assert len([line for line in run.metrics() if "box_f1" in line]) == 10
+
+
 def test_it_judges_a_sample_the_same_whatever_it_came_with(learned: Any) -> None:
     source = Scenes(9, size=96)
     torch.manual_seed(1)

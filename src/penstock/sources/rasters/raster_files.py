@@ -156,6 +156,9 @@ def stream_tiles(
     Where the rows around a tile are damaged, each tile is read by itself, so that only damaged ones are lost. Tiles
     that are not `lasting` are views that the next tile may overwrite.
     """
+    if raster.plain is not None and not raster.plain.is_striped:
+        yield from _plain_tiles(raster.plain, grid, numbers, lasting=lasting)
+        return
     rows, columns = np.divmod(numbers, len(grid.columns))
     spans = _column_spans(raster, grid)
     make_band = _band_maker(handles, raster, grid, spans)
@@ -167,6 +170,18 @@ def stream_tiles(
             band = only or make_band(span)
             for tile in _tiles_of_row(band, raster, grid, int(row), inside, span):
                 yield tile.lasting() if lasting and isinstance(tile, TilePixels) else tile
+
+
+def _plain_tiles(
+    plain: PlainBlocks, grid: TileGrid, numbers: NDArray[np.int64], *, lasting: bool
+) -> Iterator[TilePixels | DamagedTile]:
+    """Tiles of a file that is to be copied only: any part of it is as near as another."""
+    memory = empty_plain(grid.tile_width, grid.tile_height)
+    for number in numbers.tolist():
+        try:
+            yield plain.read(grid.window(number), None if lasting else memory)
+        except UnreadableImage as error:
+            yield DamagedTile(str(error))
 
 
 def _tiles_of_row(
