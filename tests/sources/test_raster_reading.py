@@ -73,6 +73,7 @@ def test_a_stream_may_start_anywhere_and_work_in_any_memory(
     source = ps.Rasters(write_raster(path, noise(3, height, width), blockysize=16), tile_px=tile_px, overlap=overlap)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("penstock.sources.rasters.raster_files.BAND_BYTES", band_bytes)
+        patch.setattr("penstock.sources.rasters.raster_files.PLAIN_BAND_BYTES", band_bytes)
         raws = list(source.parts[0].stream(min(start, len(source))))
     assert [raw.index for raw in raws] == list(range(min(start, len(source)), len(source)))
     for raw in raws:

@@ -1,14 +1,13 @@
 """Pixels of uncompressed GeoTIFFs, copied from the file as they lie there.
 
 Nothing is to be decoded. Through GDAL such pixels would pass its cache, with their bands apart, and be put together
-again: three quarters of the work. Rows of strips are read into their place; what a window has of tiles is copied from
-the mapped file, which is let go after each window, so that its pages do not count as memory for longer.
+again: three quarters of the work. Rows of strips are read into their place; of tiles, some that follow one another in
+the file are read into a small memory and dealt out.
 """
 
 from __future__ import annotations
 
 import mmap
-import os
 import struct
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -26,6 +25,8 @@ from penstock.sources.rasters.raster_pixels import TilePixels
 
 Pixels = NDArray[np.uint8]
 CHANNELS = 3
+# Tiles that are read at once: what the second cache of a processor holds.
+TOGETHER_BYTES = 512 << 10
 
 
 def empty_plain(width: int, height: int) -> TilePixels:
@@ -55,12 +56,11 @@ class PlainBlocks:
         """The pixels of a window, into `out` where that is given; UnreadableImage on damage."""
         into = empty_plain(window.width, window.height) if out is None else out
         image = into.pixels.transpose(1, 2, 0)
+        read_rows = self._read_strip if self.is_striped else self._read_tiles
         try:
             with self.path.open("rb", buffering=0) as file:
-                if self.is_striped:
-                    self._read_strips(file, window, image)
-                else:
-                    self._copy_tiles(file, window, image)
+                for y, stop in self._rows_of_blocks(window):
+                    read_rows(file, y, window.x, image[y - window.y : stop - window.y])
         except OSError as error:
             raise UnreadableImage(f"{self.path.name} cannot be read ({error})") from error
         return into
@@ -73,17 +73,6 @@ class PlainBlocks:
             yield y, stop
             y = stop
 
-    def _read_strips(self, file: FileIO, window: Window, image: Pixels) -> None:
-        for y, stop in self._rows_of_blocks(window):
-            self._read_strip(file, y, window.x, image[y - window.y : stop - window.y])
-
-    def _copy_tiles(self, file: FileIO, window: Window, image: Pixels) -> None:
-        if not file.seek(0, os.SEEK_END):
-            raise UnreadableImage(f"{self.path.name} became empty")
-        with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
-            for y, stop in self._rows_of_blocks(window):
-                self._copy_row(data, y, window.x, image[y - window.y : stop - window.y])
-
     def _read_strip(self, file: FileIO, y: int, x: int, out: Pixels) -> None:
         number, above = divmod(y, self.block_height)
         start = int(self.offsets[number, 0]) + above * self._row_bytes
@@ -93,23 +82,29 @@ class PlainBlocks:
         for row, pixels in enumerate(out):
             self._fill(file, start + row * self._row_bytes + x * CHANNELS, pixels)
 
-    def _copy_row(self, data: mmap.mmap, y: int, x: int, out: Pixels) -> None:
+    def _read_tiles(self, file: FileIO, y: int, x: int, out: Pixels) -> None:
         number, above = divmod(y, self.block_height)
         first, stop = x // self.block_width, -(-(x + out.shape[1]) // self.block_width)
-        for place in range(first, stop):
-            left = place * self.block_width - x
-            part = out[:, max(0, left) : left + self.block_width]
-            self._copy(data, number, place, (above, max(0, -left)), part)
+        most = max(1, TOGETHER_BYTES // self._block_bytes)
+        memory = np.empty((min(most, stop - first), self.block_height, self.block_width, CHANNELS), np.uint8)
+        for start, count in self._neighbours(number, first, stop, most):
+            tiles = memory[:count]
+            self._fill(file, int(self.offsets[number, start]), tiles)
+            for place, tile in enumerate(tiles[:, above : above + len(out)], start=start):
+                left = place * self.block_width - x
+                part = slice(max(0, left), left + self.block_width)
+                seen = out[:, part]
+                seen[...] = tile[:, part.start - left :][:, : seen.shape[1]]
 
-    def _copy(self, data: mmap.mmap, number: int, place: int, corner: tuple[int, int], out: Pixels) -> None:
-        """What follows a corner, row and column, of a tile; nothing refers to the mapped file afterwards."""
-        offset = int(self.offsets[number, place])
-        if offset + self._block_bytes > len(data):
-            raise UnreadableImage(f"{self.path.name} ends within its pixels")
-        shape = self.block_height, self.block_width, CHANNELS
-        tile = np.frombuffer(data, np.uint8, self._block_bytes, offset).reshape(shape)
-        (down, right), (height, width) = corner, out.shape[:2]
-        out[...] = tile[down : down + height, right : right + width]
+    def _neighbours(self, number: int, first: int, stop: int, most: int) -> Iterator[tuple[int, int]]:
+        """Tiles of one row of them: where some begin, and how many follow one another in the file."""
+        offsets = self.offsets[number, first:stop].tolist()
+        start = 0
+        for place in range(1, len(offsets) + 1):
+            follows = place < len(offsets) and offsets[place] - offsets[place - 1] == self._block_bytes
+            if not follows or place - start == most:
+                yield first + start, place - start
+                start = place
 
     def _fill(self, file: FileIO, offset: int, out: Pixels) -> None:
         file.seek(offset)

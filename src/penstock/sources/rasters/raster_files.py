@@ -38,6 +38,9 @@ from penstock.sources.rasters.raster_windows import (
 # One row of 400 px tiles of a raster 20,000 px wide takes 24 MB as uint8 and 96 MB as float32.
 BAND_BYTES = 128 << 20
 
+# Where nothing is decoded, narrow bands cost nothing: no strip is decoded for each of them.
+PLAIN_BAND_BYTES = 32 << 20
+
 # More than any camera or satellite has flown, and what a damaged header may say.
 MOST_PX = 1 << 44
 
@@ -156,9 +159,6 @@ def stream_tiles(
     Where the rows around a tile are damaged, each tile is read by itself, so that only damaged ones are lost. Tiles
     that are not `lasting` are views that the next tile may overwrite.
     """
-    if raster.plain is not None and not raster.plain.is_striped:
-        yield from _plain_tiles(raster.plain, grid, numbers, lasting=lasting)
-        return
     rows, columns = np.divmod(numbers, len(grid.columns))
     spans = _column_spans(raster, grid)
     make_band = _band_maker(handles, raster, grid, spans)
@@ -170,18 +170,6 @@ def stream_tiles(
             band = only or make_band(span)
             for tile in _tiles_of_row(band, raster, grid, int(row), inside, span):
                 yield tile.lasting() if lasting and isinstance(tile, TilePixels) else tile
-
-
-def _plain_tiles(
-    plain: PlainBlocks, grid: TileGrid, numbers: NDArray[np.int64], *, lasting: bool
-) -> Iterator[TilePixels | DamagedTile]:
-    """Tiles of a file that is to be copied only: any part of it is as near as another."""
-    memory = empty_plain(grid.tile_width, grid.tile_height)
-    for number in numbers.tolist():
-        try:
-            yield plain.read(grid.window(number), None if lasting else memory)
-        except UnreadableImage as error:
-            yield DamagedTile(str(error))
 
 
 def _tiles_of_row(
@@ -210,7 +198,8 @@ def _tile_or_damage(handles: Handles, raster: RasterFile, window: Window) -> Til
 def _column_spans(raster: RasterFile, grid: TileGrid) -> list[range]:
     """Neighbouring columns of tiles that fit into memory together: all of them, unless the raster is very wide."""
     column_bytes = _pixel_bytes(raster) * grid.tile_height
-    limit = max(grid.tile_width, BAND_BYTES // column_bytes)
+    band_bytes = BAND_BYTES if raster.plain is None else PLAIN_BAND_BYTES
+    limit = max(grid.tile_width, band_bytes // column_bytes)
     spans, first = [], 0
     for column, x in enumerate(grid.columns):
         if x + grid.tile_width - grid.columns[first] > limit:
