@@ -11,8 +11,9 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
+import penstock as ps
 from benchmarks.contests import check_names, parser_of, run
-from benchmarks.feeding import data
+from benchmarks.feeding import data, loops
 from benchmarks.feeding.contestants import Entry
 from benchmarks.feeding.workloads import BATCH, WORKERS, Workload, expected_images
 from benchmarks.tables import BEST_PEER, Bar
@@ -35,12 +36,13 @@ def torch(home: Path, pack: Path, words: str) -> Workload:
     )
 
 
-def keras(home: Path, folder: Path, words: str) -> Workload:
+def keras(home: Path, folder: Path, same: Path, words: str) -> Workload:
     """A folder of JPEGs, resized to 224 px; ours also from a pack at that size, which is what our pages recommend.
 
-    Keras gives float32 whether one wants it or not; of ours both are shown.
+    Keras gives float32 whether one wants it or not; of ours both are shown. `same` is a pack of what the folder has:
+    the bare loop decodes and resizes it without any pipeline, which no pipeline over the same library can surpass.
     """
-    pack = data.square_pack(home)
+    pack, bare = data.square_pack(home), "bare C loop, the same JPEGs"
     expected = replace(expected_images(data.kept_pack(home), "uint8"), dtype="float32")
     ours, in_float, packed = "Penstock, to_keras", "Penstock, to_keras, float32", "Penstock, to_keras, pack at 224 px"
     return Workload(
@@ -51,18 +53,20 @@ def keras(home: Path, folder: Path, words: str) -> Workload:
             Entry(ours, "penstock_keras", role="penstock", settings={"dtype": "uint8"}),
             Entry(in_float, "penstock_keras", role="penstock"),
             Entry(packed, "penstock_keras", role="penstock", settings={"dtype": "uint8", "pack": str(pack)}),
+            Entry(bare, "", role="limit", note="decodes and resizes in two threads, no pipeline"),
             Entry("image_dataset_from_directory", "keras_images", "tensorflow"),
         ],
         [Bar(name, BEST_PEER, LEAST_OF_KERAS) for name in (ours, packed)],
         {"home": str(home), "folder": str(folder), "dtype": "float32", "batch": BATCH, "workers": WORKERS},
+        {bare: lambda: loops.whole_loop(home, ps.Pack(same), "whole")},
     )
 
 
 WORKLOADS: dict[str, Callable[[Path], Workload]] = {
     "torch": lambda home: torch(home, data.kept_pack(home), "JPEGs"),
     "torch-raw": lambda home: torch(home, data.raw_pack(home), "raw pixels"),
-    "keras": lambda home: keras(home, data.jpegs(home), "JPEGs of about 500×375 px"),
-    "keras-224": lambda home: keras(home, data.square_jpegs(home), "JPEGs of 224×224 px"),
+    "keras": lambda home: keras(home, data.jpegs(home), data.kept_pack(home), "JPEGs of about 500×375 px"),
+    "keras-224": lambda home: keras(home, data.square_jpegs(home), data.square_pack(home), "JPEGs of 224×224 px"),
 }
 
 

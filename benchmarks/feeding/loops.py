@@ -43,6 +43,17 @@ def crops_loop(home: Path, pack: ps.Pack, letter: str) -> Loop:
     return Loop(BareLoop(home, orders, f"{pack.path.stem}-{letter}"), letter, count)
 
 
+def whole_loop(home: Path, pack: ps.Pack, name: str) -> Loop:
+    """Every image of a pack as a whole, resized, in random order; `name` tells its file from those of other loops."""
+    rng, count = np.random.default_rng(7), len(pack)
+    sizes = np.column_stack([pack.column("width"), pack.column("height")]).astype(np.int64)
+    images = rng.permutation(count)
+    crops = np.hstack([np.zeros((count, 2), np.int64), sizes[images]])
+    sources = [pack.read(index).data for index in range(count)]
+    orders = Orders(sources, sizes, images, crops, np.zeros(count), SIDE, BATCH)
+    return Loop(BareLoop(home, orders, f"{pack.path.stem}-{name}"), "u", count)
+
+
 def thumbnails_loop(home: Path, pack: ps.Pack, side: int, batch: int) -> Loop:
     """Crop with padding and flip of raw pixels: a gather and nothing else."""
     rng, count = np.random.default_rng(7), len(pack)
