@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import itertools
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 import av
+import av.filter
 import cv2
 import numpy as np
 import pytest
@@ -17,13 +19,13 @@ from penstock.codecs.kernel.reducing import Look, Siting, reduction_of
 from penstock.codecs.siting import siting_of
 from penstock.codecs.video import frame_to_rgb, open_video
 from penstock.geometry import Window
+from video_making import turn_clockwise, write_video
 
 BT709, UNSPECIFIED, BT601, SMPTE170M, BT2020 = 1, 2, 5, 6, 9
 FORMATS = ["yuv420p", "yuv422p", "yuv444p", "yuvj420p"]
 CENTRE, LEFT = Siting(0, 0), Siting(1, 0)
 
-needs_kernel = pytest.mark.skipif(kernel._extension() is None, reason="the kernel is not built")
-pytestmark = needs_kernel
+pytestmark = pytest.mark.skipif(kernel._extension() is None, reason="the kernel is not built here")
 
 
 def scene(
@@ -86,6 +88,10 @@ def decoded_patches(path: Path, parameters: str) -> av.VideoFrame:
         stream.width, stream.height, stream.pix_fmt = 192, 192, "yuv420p"
         container.mux(stream.encode(av.VideoFrame.from_ndarray(pixels, format="rgb24")))
         container.mux(stream.encode())
+    return first_frame(path)
+
+
+def first_frame(path: Path) -> av.VideoFrame:
     container, _ = open_video(path, parallel=False)
     with container:
         return next(container.decode(video=0))
@@ -127,6 +133,32 @@ def test_windows_that_cut_through_chroma_are_left_to_swscale(window: Window) -> 
 @pytest.mark.parametrize("format_name", ["yuv420p10le", "gray", "nv12", "rgb24"])
 def test_other_formats_are_left_to_swscale(format_name: str) -> None:
     assert siting_of(av.VideoFrame(64, 48, format_name)) is None
+
+
+def test_without_the_kernel_swscale_does_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(kernel, "_extension", lambda: None)
+    assert siting_of(scene()) is None
+
+
+def test_turned_frames_are_left_to_swscale(tmp_path: Path) -> None:
+    path = write_video(tmp_path / "a.mp4", 1, size=(96, 64))
+    turn_clockwise(path)
+    frame = first_frame(path)
+    assert frame.rotation
+    assert not np.any(levels_apart(frame, Window(0, 0, 64, 96), (32, 48), CENTRE))
+
+
+def test_lines_that_are_stored_upwards_are_left_to_swscale() -> None:
+    graph = av.filter.Graph()
+    ends = graph.add_buffer(width=96, height=64, format=scene().format, time_base=Fraction(1, 25))
+    flip, leave = graph.add("vflip"), graph.add("buffersink")
+    ends.link_to(flip)
+    flip.link_to(leave)
+    graph.configure()
+    graph.push(scene((96, 64)))
+    frame = graph.pull()
+    assert frame.planes[0].line_size < 0
+    assert not np.any(levels_apart(frame, whole(frame), (32, 32), CENTRE))
 
 
 def test_a_frame_as_small_as_the_trial_stays_as_it_is() -> None:

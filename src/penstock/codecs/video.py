@@ -128,10 +128,11 @@ def frame_to_rgb(
     the kernel may do it.
     """
     turns = frame.rotation // 90 % 4
-    if siting is not None and not turns:
-        reduction = reduction_of(_look_of(frame), siting, window, size)
-        if reduction is not None:
-            return reduced_planes(frame.planes, reduction, out)
+    reduction = None if siting is None or turns else reduction_of(_look_of(frame), siting, window, size)
+    if reduction is not None:
+        pixels = reduced_planes(frame.planes, reduction, out)
+        if pixels is not None:
+            return pixels
     part = _cropped(frame, _coded_window(window, frame, turns))
     width, height = size if turns % 2 == 0 else size[::-1]
     planar = _reformatted(part, width, height)

@@ -92,12 +92,14 @@ def _matrix(red: float, blue: float, *, is_full: bool) -> tuple[int, int, int, i
     return (0 if is_full else 16, y, red_of_v, green_of_u, green_of_v, blue_of_u)
 
 
-def reduced_planes(planes: Sequence[Any], reduction: Reduction, out: Pixels | None) -> Pixels:
-    """The planes of a frame as H×W×3 RGB, in `out` where that is given."""
-    width, height = reduction.size
-    pixels = np.empty((height, width, 3), np.uint8) if out is None else out
+def reduced_planes(planes: Sequence[Any], reduction: Reduction, out: Pixels | None) -> Pixels | None:
+    """The planes of a frame as H×W×3 RGB, in `out` where that is given; None where lines are stored upwards."""
     luma, blue, red = planes
     lines = luma.line_size, blue.line_size, red.line_size
+    if min(lines) < 0:
+        return None
+    width, height = reduction.size
+    pixels = np.empty((height, width, 3), np.uint8) if out is None else out
     native: Any = kernel._extension()
     native.planes_to_rgb((luma, blue, red), lines, *reduction, pixels)
     return pixels
