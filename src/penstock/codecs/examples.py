@@ -7,7 +7,6 @@ Example ─1─► Features ─1─► entries {1: name, 2: Feature}      Featur
 
 from __future__ import annotations
 
-import bisect
 import functools
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -38,11 +37,16 @@ def encode_around(features: Mapping[str, Any], name: str, size: int) -> tuple[by
 
     So nobody copies an image to put something around it.
     """
-    names = sorted(features)
-    place = bisect.bisect(names, name)
-    before = _entries(features, names[:place]) + _start_of_bytes(name, size)
-    behind = _entries(features, names[place:])
+    earlier, later = _parted(tuple(features), name)
+    before = _entries(features, earlier) + _start_of_bytes(name, size)
+    behind = _entries(features, later)
     return _COUNTED_1 + _varint(len(before) + size + len(behind)) + before, behind
+
+
+@functools.lru_cache(maxsize=64)
+def _parted(names: tuple[str, ...], name: str) -> tuple[list[str], list[str]]:
+    """The names before and behind one, sorted: the same for every sample."""
+    return sorted(each for each in names if each < name), sorted(each for each in names if each > name)
 
 
 def _entries(features: Mapping[str, Any], names: Sequence[str]) -> bytes:

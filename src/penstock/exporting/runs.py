@@ -74,7 +74,7 @@ def _splits(source: Source) -> NDArray[np.object_] | None:
 
 def _checked_names(splits: NDArray[np.object_]) -> list[str]:
     """The names in their usual order; each becomes a part of file names."""
-    names = {str(name or "") for name in splits}
+    names = {str(name or "") for name in set(splits.tolist())}
     if "" in names:
         raise RecipeError("the source names a split for some samples and none for others; fill it in.")
     for name in names:
