@@ -108,7 +108,7 @@ class PlainBlocks:
 
     def _fill(self, file: FileIO, offset: int, out: Pixels) -> None:
         file.seek(offset)
-        left = memoryview(out).cast("B")
+        left = out.data.cast("B")
         while left:
             count = file.readinto(left)
             if not count:
