@@ -98,9 +98,9 @@ def _accuracy(arguments: argparse.Namespace, packs: tuple[ps.Pack, ps.Pack], see
         (train, None),
         epochs=arguments.epochs,
         folder=folder / f"run-{seed}",
-        freeze="backbone",  # a few dozen videos say nothing that features of a million pictures do not know
+        freeze=arguments.freeze,
         batch_size=16,
-        learning_rate=1e-3,
+        learning_rate=arguments.learning_rate,
         seed=seed,
         progress=False,
         logger=False,
@@ -142,4 +142,7 @@ def _arguments(given: list[str]) -> argparse.Namespace:
     parser.add_argument("--epochs", type=int, default=4)
     parser.add_argument("--clips", type=int, default=400)
     parser.add_argument("--seeds", type=int, default=3)
+    # A few dozen videos say little that features of a million pictures do not know, and more of it takes hours.
+    parser.add_argument("--freeze", default="backbone", help="none: the spatial stream is trained too")
+    parser.add_argument("--learning-rate", type=float, default=1e-3)
     return parser.parse_args(given)
