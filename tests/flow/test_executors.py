@@ -19,7 +19,7 @@ import pytest
 import flow_functions as functions
 import penstock as ps
 from leftovers import assert_nothing_left, held, until
-from made_sources import EveryKind, Pictures
+from made_sources import EveryKind, Numbers, Pictures
 from penstock.flow.flow import Flow
 from penstock.flow.workers import executing, sharing
 from penstock.flow.workers.children import KEPT_DESCRIPTORS, Children
@@ -103,6 +103,34 @@ def test_two_epochs_of_a_flow_and_two_flows_run_at_once(executor: str) -> None:
     assert_same(list(first), expected[0])
     assert_same(list(second), expected[1])
     assert_same(list(third), expected[0])
+
+
+def test_an_epoch_may_be_collected_as_garbage_by_one_of_its_own_workers(gc_off: None) -> None:
+    before, dropped, collected = held(), threading.Event(), threading.Event()
+
+    def collect(value: Any) -> Any:
+        if value >= 8:  # the first batch is there
+            dropped.wait()
+            gc.collect()
+            collected.set()
+        return value
+
+    flow = ps.Flow(Numbers(40), seed=7, executor="thread", workers=2).map(collect, field="value").batch(4)
+    epoch = flow.epoch(0)
+    next(epoch)
+    ring: list[Any] = [epoch]
+    ring.append(ring)
+    del epoch, ring
+    dropped.set()
+    until(collected.is_set, "a worker collected garbage")
+    assert_nothing_left(before)
+
+
+@pytest.fixture
+def gc_off() -> Iterator[None]:
+    gc.disable()
+    yield
+    gc.enable()
 
 
 @pytest.mark.parametrize("executor", EXECUTORS)

@@ -86,7 +86,9 @@ class Threads:
         for _ in self._threads:
             self._tasks.put(None)
         for thread in self._threads:
-            thread.join()
+            # An epoch that was left unfinished goes when garbage is collected, in whichever thread that happens.
+            if thread is not threading.current_thread():
+                thread.join()
 
     def _work(self) -> None:
         with CoreWait() as core_wait:

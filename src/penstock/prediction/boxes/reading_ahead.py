@@ -45,7 +45,8 @@ def windows_ahead(scene: Scene, plan: WindowPlan, numbers: NDArray[np.int64], wo
     finally:
         left.set()
         for thread in threads:
-            thread.join()
+            if thread is not threading.current_thread():  # garbage is collected in any thread
+                thread.join()
 
 
 def _by_rows(numbers: NDArray[np.int64], columns: int, workers: int) -> list[NDArray[np.int64]]:
