@@ -125,8 +125,13 @@ def _contestant(row: Row, value: Value) -> str:
 
 
 def _counterpart(row: Row, value: Value, role: str) -> Value | None:
-    """The best of a role; where names say what differs ("Penstock, raw"), the best of the same kind."""
+    """The best of a role; where names say what differs ("Penstock, raw"), the best of the same kind.
+
+    Peers stand beside the best of all of them: the words behind a comma are part of their names.
+    """
     others = [other for other in row.present if other.role == role]
+    if value.role == role == "peer":
+        return next(iter(others), None)
     _, comma, kind = value.name.partition(", ")
     alike = [other for other in others if comma and other.name.endswith(f", {kind}")]
     return next(iter(alike or others), None)
