@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 import penstock as ps
-from penstock.codecs.decoding import scan_packets
-from penstock.codecs.video_groups import GroupLimits
+from penstock.codecs.video_groups import GroupLimits, Starts
+from penstock.codecs.video_packets import scan_packets
 from penstock.sources.videos.frame_memory import FrameMemory
 from penstock.sources.videos.frame_streams import FrameBlock, FrameStream, StreamedVideo
 from penstock.sources.videos.frame_supplies import Begin, StoredVideo
@@ -68,6 +68,44 @@ def test_frames_and_times_are_those_that_packing_stores(tmp_path: Path, name: st
     assert [number_shown(frame) for frame in pixels] == list(range(len(samples)))
     assert streamed.frame_count == len(samples) and streamed.problems == []
     assert (scan_packets(path).longest_group > 0 and scan_packets(path).has_presentation_times) == is_cut
+
+
+def test_a_short_video_is_opened_and_read_once(tmp_path: Path) -> None:
+    path = write_video(tmp_path / "a.mp4", 60, options={"g": "12"})
+    supply = supply_of(named_videos(path)[0], FRAMING)
+    assert supply.expected() == 60
+    path.unlink()
+    for video in FrameStream([supply], workers=1):
+        _, pixels = joined(list(video.blocks()))
+    assert [number_shown(frame) for frame in pixels] == list(range(60))
+
+
+@pytest.mark.parametrize("name", ["b_frames.mp4", "transport.ts", "mpeg4.mp4"])
+def test_packets_that_are_too_many_to_be_kept_are_read_again(
+    tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = write_video(tmp_path / name, **{"count": 80, **KINDS[name][0]})
+    expected = joined(whole(path)[1])
+    monkeypatch.setattr("penstock.codecs.video_packets.MOST_KEPT_PACKETS", 30)
+    for one, other in zip(joined(whole(path)[1]), expected, strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+def test_only_a_first_packet_that_says_what_lasts_is_shown_to_every_decoder(tmp_path: Path) -> None:
+    def lasts(name: str, change: tuple[bytes, bytes] = (b"", b"")) -> bool:
+        with av.open(str(write_video(tmp_path / name, **{"count": 30, **KINDS[name][0]}))) as container:
+            stream = container.streams.video[0]
+            data = bytes(next(container.demux(stream)))
+            packet = av.Packet(data.replace(*change) if change[0] else data)
+            return Starts(stream).says_what_lasts(packet)
+
+    with av.open(str(write_video(tmp_path / "new.mp4", 5))) as container:
+        data = bytes(next(container.demux(video=0)))
+    version = data[data.index(b"x264 - core ") :][:15]
+    assert not lasts("closed.mp4")
+    assert lasts("closed.mp4", (version, b"x264 - core 148"))
+    assert lasts("transport.ts")  # with parameters of the decoder
+    assert lasts("mpeg4.mp4")
 
 
 def test_a_long_group_is_cut_nowhere_and_short_ones_are_joined(tmp_path: Path) -> None:

@@ -10,80 +10,11 @@ every label after it would belong to another frame.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import suppress
-from fractions import Fraction
 from itertools import islice
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from penstock.codecs.video import Frame, UnreadableVideo, open_video, pyav
-from penstock.codecs.video_groups import GroupLimits, Starts, codec_of, may_be_cut
-
-
-class Packets(NamedTuple):
-    """What can be known of a video without decoding it."""
-
-    packet_count: int
-    rate: float  # frames per second as the container gives it; 0 when it does not
-    has_presentation_times: bool  # else frames are as far apart as the rate says
-    time_base: Fraction  # seconds of one unit of the presentation times
-    announced: int  # frames that the container claims; an estimate
-    longest_group: int = 0  # packets that must be decoded one after another; 0 where that is not known
-
-
-# These containers store packets in decoding order without saying when each is shown.
-_WITHOUT_PRESENTATION_TIMES = frozenset({"avi", "h264", "hevc", "m4v", "mpegvideo"})
-
-
-def scan_packets(path: Path) -> Packets:
-    """Read the packets of a video without decoding them, holding none of them."""
-    av = pyav()
-    container, stream = open_video(path, parallel=False)
-    with container:
-        scan = _Scan(stream)
-        # The packets before a damaged end are what can be expected; the decoding pass reports the damage.
-        with suppress(av.error.FFmpegError):
-            for packet in container.demux(stream):
-                if packet.size:
-                    scan.take(packet)
-        in_order = scan.in_order and not stream.codec_context.has_b_frames
-        without = bool(set(container.format.name.split(",")) & _WITHOUT_PRESENTATION_TIMES)
-        return Packets(
-            packet_count=scan.count,
-            rate=float(stream.average_rate or stream.guessed_rate or 0),
-            has_presentation_times=not scan.untimed and (in_order or not without),
-            time_base=stream.time_base,
-            announced=stream.frames,
-            longest_group=scan.longest_group(),
-        )
-
-
-class _Scan:
-    """What is noted of packets while they go by."""
-
-    def __init__(self, stream: Any) -> None:
-        self.count = 0
-        self.untimed = False
-        self.in_order = True
-        self._last: int | None = None
-        self._starts = Starts(stream)
-        self._limits = GroupLimits() if may_be_cut(codec_of(stream)) else None
-        self._longest = 0
-
-    def take(self, packet: Any) -> None:
-        if packet.pts is None:
-            self.untimed = True
-        elif self._limits is not None:
-            self._longest = max(self._longest, self._limits.take(packet.pts, is_start=self._starts(packet)))
-        if packet.is_discard:
-            return
-        self.count += 1
-        if packet.pts is not None:
-            self.in_order &= self._last is None or self._last < packet.pts
-            self._last = packet.pts
-
-    def longest_group(self) -> int:
-        return 0 if self._limits is None or self.untimed else max([self._longest, *self._limits.finish()])
 
 
 class DecodingPass:

@@ -17,16 +17,19 @@ from __future__ import annotations
 import re
 from collections import deque
 from collections.abc import Generator, Iterable, Iterator
-from pathlib import Path
 from typing import Any
 
-from penstock.codecs.video import Frame, open_video, pyav
+from penstock.codecs.video import Frame, Opened, pyav
 
 # Key frames that are closer than this share a group: each group costs a decoder some 10 ms to begin with.
 LEAST_PACKETS = 24
 _KEY_FRAMES_ARE_STARTS = frozenset({"mpeg4", "vp8", "vp9", "av1", "mjpeg"})
 # NAL unit types of IDR pictures, and how a type is read from the first byte of a unit: (shift, mask).
 _IDR_TYPES = {"h264": (frozenset({5}), 0, 0x1F), "hevc": (frozenset({19, 20}), 1, 0x3F)}
+# Slices, remarks, delimiters and filling of H.264: with no more than these, a packet says nothing that lasts.
+_PASSING_TYPES = frozenset({1, 5, 6, 9, 12})
+# Versions of x264 before this one had faults that FFmpeg goes along with once it knows the version.
+_X264_VERSION, _FAULTLESS_X264 = re.compile(rb"x264 - core (\d+)"), 151
 
 
 def codec_of(stream: Any) -> str:
@@ -51,8 +54,27 @@ class Starts:
             return False
         if self._codec not in _IDR_TYPES:
             return self._codec in _KEY_FRAMES_ARE_STARTS
-        kinds, shift, mask = _IDR_TYPES[self._codec]
-        return any(first >> shift & mask in kinds for first in self._first_bytes(bytes(packet)))
+        kinds, _, _ = _IDR_TYPES[self._codec]
+        return not kinds.isdisjoint(self._unit_types(bytes(packet)))
+
+    def time_of_first_frame(self, packets: list[Any]) -> int | None:
+        """When the first frame of a group is shown; None where only decoding can tell."""
+        first = packets[0]
+        is_sure = self._codec in _IDR_TYPES and not first.is_discard and self(first)
+        return first.pts if is_sure and first.pts == min(packet.pts for packet in packets) else None
+
+    def says_what_lasts(self, packet: Any) -> bool:
+        """Whether the first packet of a video may say what a decoder has to know of all others."""
+        data = bytes(packet)
+        if self._codec != "h264" or not _PASSING_TYPES.issuperset(self._unit_types(data)):
+            return True
+        version = _X264_VERSION.search(data)
+        return version is not None and int(version[1]) < _FAULTLESS_X264
+
+    def _unit_types(self, data: bytes) -> Iterator[int]:
+        """The types of all NAL units of a packet."""
+        _, shift, mask = _IDR_TYPES[self._codec]
+        return (first >> shift & mask for first in self._first_bytes(data))
 
     def _first_bytes(self, data: bytes) -> Iterator[int]:
         """The first byte of every NAL unit of a packet."""
@@ -121,14 +143,15 @@ def grouped(packets: Iterable[Any], starts: Starts) -> Iterator[list[Any]]:
 class GroupDecoder:
     """A decoder that is given whole groups, in any order, by one thread at a time."""
 
-    def __init__(self, path: Path, first_packet: Any) -> None:
-        self._opened = open_video(path, parallel=False)
-        self._decoder = self._opened.stream.codec_context
+    def __init__(self, opened: Opened) -> None:
+        self._opened = opened
+        self._decoder = opened.stream.codec_context
         self._damage: type[Exception] = pyav().error.FFmpegError
         self.failed: list[int] = []  # presentation times of the last group's packets that do not decode
-        # x264 says only in the first packet which of its versions wrote the video, and FFmpeg decodes 4:4:4 of old
-        # versions wrongly if it has not seen that.
-        for _ in self.frames([first_packet]):
+
+    def pass_over(self, packet: Any) -> None:
+        """Decode a packet only for what it says about those behind it."""
+        for _ in self.frames([packet]):
             pass
 
     def close(self) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import queue
+from collections import deque
 from collections.abc import Callable, Iterator
 from functools import partial
 from itertools import chain
@@ -10,8 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from penstock.codecs.video import Frame, UnreadableVideo, open_video, pyav
+from penstock.codecs.video import Frame, UnreadableVideo, open_video
 from penstock.codecs.video_groups import GroupDecoder, Starts, grouped
+from penstock.codecs.video_packets import PacketReader, ReadVideo
 from penstock.errors import Problem
 from penstock.sources.videos.frame_memory import FrameMemory
 from penstock.sources.videos.frame_supplies import Begin, MadeFrames, Task
@@ -25,12 +27,14 @@ PIECE_FRAMES = 64
 class GroupedVideo:
     """A video whose packets say when they are shown, and where decoding can begin every now and then."""
 
-    def __init__(self, footage: VideoFile) -> None:
-        self._footage = footage
+    def __init__(self, footage: VideoFile, read: ReadVideo) -> None:
+        self._footage, self._kept, self._is_cut_off = footage, read.packets, read.is_cut_off
+        self._stream = read.opened.stream
+        self._starts = Starts(self._stream)
         self._idle: queue.LifoQueue[GroupDecoder] = queue.LifoQueue()
-        self._first_packet: Any = None
+        self._idle.put(GroupDecoder(read.opened))
+        self._lasting_packet: Any = None  # what every decoder must have seen
         self._origin, self._frame_bytes = 0, 0
-        self._is_cut_off = False
 
     @property
     def file(self) -> str:
@@ -40,27 +44,41 @@ class GroupedVideo:
         return self._footage.expected()
 
     def tasks(self, begin: Begin, memory: FrameMemory) -> Iterator[Task]:
+        groups = grouped(self._packets(), self._starts)
+        first = next(groups, None)
+        if first is None:
+            raise unreadable(self.file, "no frame of it decodes")
+        self._frame_bytes = self._footage.most_frame_bytes(self._stream.width, self._stream.height)
+        self._prepare(first[0])
+        self._origin = self._time_of_first_frame(first)
+        yield from self._from(begin, chain([first], groups), memory)
+
+    def _packets(self) -> Iterator[Any]:
+        """The packets that are kept, each until it is taken; where there are too many, the file is read again."""
+        if self._kept is not None:
+            kept, self._kept = deque(self._kept), None
+            while kept:
+                yield kept.popleft()
+            return
         try:
             opened = open_video(self._footage.path, parallel=False)
         except UnreadableVideo as error:
             raise unreadable(self.file, error) from error
         with opened.container:
-            groups = grouped(self._packets(opened), Starts(opened.stream))
-            first = next(groups, None)
-            if first is None:
-                raise unreadable(self.file, "no frame of it decodes")
-            self._frame_bytes = self._footage.most_frame_bytes(opened.stream.width, opened.stream.height)
-            self._first_packet, self._origin = first[0], self._time_of_first_frame(first)
-            yield from self._from(begin, chain([first], groups), memory)
+            yield from PacketReader(opened)
 
-    def _packets(self, opened: Any) -> Iterator[Any]:
-        try:
-            yield from (packet for packet in opened.container.demux(opened.stream) if packet.size)
-        except pyav().error.FFmpegError:
-            self._is_cut_off = True
+    def _prepare(self, first_packet: Any) -> None:
+        if self._starts.says_what_lasts(first_packet):
+            self._lasting_packet = first_packet
+            decoder = self._idle.get_nowait()
+            decoder.pass_over(first_packet)
+            self._idle.put(decoder)
 
     def _time_of_first_frame(self, packets: list[Any]) -> int:
         """Which presentation time is zero: that of the first frame, or where that is damaged of the first packet."""
+        known = self._starts.time_of_first_frame(packets)
+        if known is not None:
+            return known
         decoder = self._decoder()
         frames = decoder.frames(packets)
         frame = next(frames, None)
@@ -95,7 +113,10 @@ class GroupedVideo:
         try:
             return self._idle.get_nowait()
         except queue.Empty:
-            return GroupDecoder(self._footage.path, self._first_packet)
+            decoder = GroupDecoder(open_video(self._footage.path, parallel=False))
+        if self._lasting_packet is not None:
+            decoder.pass_over(self._lasting_packet)
+        return decoder
 
     def _seconds(self, stamp: int) -> float:
         base = self._footage.time_base

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator, Sequence
 
+from penstock.codecs.video_packets import ReadVideo
 from penstock.errors import Problem
 from penstock.sources.paths import PathLike
 from penstock.sources.videos.frame_memory import FrameMemory
@@ -36,22 +38,38 @@ class FileSupply:
 
     def __init__(self, footage: VideoFile) -> None:
         self._footage = footage
+        self._read: ReadVideo | None = None  # until its frames are wanted
         self._chosen: Supply | None = None
+        self._lock = threading.Lock()
 
     @property
     def file(self) -> str:
         return self._footage.file
 
     def expected(self) -> int:
+        with self._lock:
+            if self._read is None and self._chosen is None:
+                self._read = self._footage.read_whole()
         return self._footage.expected()
 
     def tasks(self, begin: Begin, memory: FrameMemory) -> Iterator[Task]:
-        self._chosen = GroupedVideo(self._footage) if self._footage.can_be_cut() else PassedVideo(self._footage)
-        yield from self._chosen.tasks(begin, memory)
+        with self._lock:
+            read, self._read = self._read or self._footage.read_whole(), None
+            chosen = self._chosen = self._choose(read)
+        yield from chosen.tasks(begin, memory)
+
+    def _choose(self, read: ReadVideo) -> Supply:
+        if self._footage.can_be_cut():
+            return GroupedVideo(self._footage, read)
+        read.opened.container.close()
+        return PassedVideo(self._footage)
 
     def remarks(self, frame_count: int) -> list[Problem]:
         return [] if self._chosen is None else self._chosen.remarks(frame_count)
 
     def close(self) -> None:
+        read, self._read = self._read, None
+        if read is not None:
+            read.opened.container.close()
         if self._chosen is not None:
             self._chosen.close()

@@ -14,10 +14,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from penstock.codecs.decoding import DecodingPass, Packets, scan_packets
+from penstock.codecs.decoding import DecodingPass
 from penstock.codecs.kernel.reducing import Siting
 from penstock.codecs.siting import siting_of
 from penstock.codecs.video import Frame, UnreadableVideo, display_size, frame_checksum, frame_to_rgb
+from penstock.codecs.video_packets import Packets, ReadVideo, read_video, scan_packets
 from penstock.errors import DataError, Problem
 from penstock.samples import Origin
 from penstock.sources.paths import origin_of
@@ -101,6 +102,16 @@ class VideoFile:
                 except UnreadableVideo as error:
                     raise unreadable(self.file, error) from error
             return self._scan
+
+    def read_whole(self) -> ReadVideo:
+        """Read it to its end, and leave open what its frames are decoded with; the caller closes that."""
+        try:
+            found = read_video(self._path)
+        except UnreadableVideo as error:
+            raise unreadable(self.file, error) from error
+        with self._lock:
+            self._scan = found.facts
+        return found
 
     def pictures(self, start: int = 0) -> Iterator[Picture]:
         """Decode once, in order; each picture waits for the next one, to know until when it is shown."""

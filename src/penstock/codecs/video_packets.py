@@ -1,0 +1,131 @@
+"""Packets of a video, read and not decoded: what can be known of it, and the packets themselves where they are few."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from fractions import Fraction
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from penstock.codecs.video import Opened, open_video, pyav
+from penstock.codecs.video_groups import GroupLimits, Starts, codec_of, may_be_cut
+
+# Two minutes of a camera. Of longer videos the second reading costs nothing beside decoding, and memory must not grow.
+MOST_KEPT_PACKETS = 4096
+MOST_KEPT_BYTES = 32 << 20
+
+
+class Packets(NamedTuple):
+    """What can be known of a video without decoding it."""
+
+    packet_count: int
+    rate: float  # frames per second as the container gives it; 0 when it does not
+    has_presentation_times: bool  # else frames are as far apart as the rate says
+    time_base: Fraction  # seconds of one unit of the presentation times
+    announced: int  # frames that the container claims; an estimate
+    longest_group: int = 0  # packets that must be decoded one after another; 0 where that is not known
+
+
+class ReadVideo(NamedTuple):
+    """A video that was read to its end and is still open; its decoder has not begun."""
+
+    facts: Packets
+    opened: Opened
+    packets: list[Any] | None  # None where there are too many to be kept
+    is_cut_off: bool  # the end of the file cannot be read
+
+
+# These containers store packets in decoding order without saying when each is shown.
+_WITHOUT_PRESENTATION_TIMES = frozenset({"avi", "h264", "hevc", "m4v", "mpegvideo"})
+
+
+def scan_packets(path: Path) -> Packets:
+    """Read the packets of a video without decoding them, holding none of them."""
+    opened = open_video(path, parallel=False)
+    with opened.container:
+        scan = _Scan(opened.stream)
+        for packet in PacketReader(opened):
+            scan.take(packet)
+        return _facts(opened, scan)
+
+
+def read_video(path: Path) -> ReadVideo:
+    """The same, and what decoding needs, so that a short file is opened and read once; the caller closes it."""
+    opened = open_video(path, parallel=False)
+    scan, kept, reader = _Scan(opened.stream), _Kept(), PacketReader(opened)
+    for packet in reader:
+        scan.take(packet)
+        kept.take(packet)
+    return ReadVideo(_facts(opened, scan), opened, kept.packets, reader.is_cut_off)
+
+
+class PacketReader:
+    """Packets in the order of the file; those before a damaged end are what there is."""
+
+    def __init__(self, opened: Opened) -> None:
+        self._opened = opened
+        self.is_cut_off = False
+
+    def __iter__(self) -> Iterator[Any]:
+        try:
+            yield from (packet for packet in self._opened.container.demux(self._opened.stream) if packet.size)
+        except pyav().error.FFmpegError:
+            self.is_cut_off = True
+
+
+def _facts(opened: Opened, scan: _Scan) -> Packets:
+    container, stream = opened
+    in_order = scan.in_order and not stream.codec_context.has_b_frames
+    without = bool(set(container.format.name.split(",")) & _WITHOUT_PRESENTATION_TIMES)
+    return Packets(
+        packet_count=scan.count,
+        rate=float(stream.average_rate or stream.guessed_rate or 0),
+        has_presentation_times=not scan.untimed and (in_order or not without),
+        time_base=stream.time_base,
+        announced=stream.frames,
+        longest_group=scan.longest_group(),
+    )
+
+
+class _Kept:
+    """Packets, as long as they are few."""
+
+    def __init__(self) -> None:
+        self.packets: list[Any] | None = []
+        self._bytes = 0
+
+    def take(self, packet: Any) -> None:
+        if self.packets is None:
+            return
+        self.packets.append(packet)
+        self._bytes += packet.size
+        if len(self.packets) > MOST_KEPT_PACKETS or self._bytes > MOST_KEPT_BYTES:
+            self.packets = None
+
+
+class _Scan:
+    """What is noted of packets while they go by."""
+
+    def __init__(self, stream: Any) -> None:
+        self.count = 0
+        self.untimed = False
+        self.in_order = True
+        self._last: int | None = None
+        self._starts = Starts(stream)
+        self._limits = GroupLimits() if may_be_cut(codec_of(stream)) else None
+        self._longest = 0
+
+    def take(self, packet: Any) -> None:
+        if packet.pts is None:
+            self.untimed = True
+        elif self._limits is not None:
+            self._longest = max(self._longest, self._limits.take(packet.pts, is_start=self._starts(packet)))
+        if packet.is_discard:
+            return
+        self.count += 1
+        if packet.pts is not None:
+            self.in_order &= self._last is None or self._last < packet.pts
+            self._last = packet.pts
+
+    def longest_group(self) -> int:
+        return 0 if self._limits is None or self.untimed else max([self._longest, *self._limits.finish()])
