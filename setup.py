@@ -12,8 +12,10 @@ from setuptools import Extension, setup
 FOLDER = Path("src/penstock/codecs/kernel/c")
 # One build serves every Python from 3.11; free-threaded ones have no stable interface yet.
 STABLE = not sysconfig.get_config_var("Py_GIL_DISABLED")
-# Fused multiply-add would round differently from machine to machine.
-FLAGS = [] if sys.platform == "win32" else ["-std=c99", "-O3", "-ffp-contract=off", "-fvisibility=hidden"]
+# Fused multiply-add would round differently from machine to machine. Python's own flags let integers wrap, which keeps
+# the compiler from seeing that loops end: raw pixels were a tenth slower.
+UNIX_FLAGS = ["-std=c99", "-O3", "-ffp-contract=off", "-fno-wrapv", "-fvisibility=hidden"]
+FLAGS = [] if sys.platform == "win32" else UNIX_FLAGS
 
 kernel = Extension(
     "penstock.codecs.kernel._native",

@@ -11,6 +11,8 @@ from benchmarks.feeding.contestants import Absent, Contestant, Entry, Pass
 
 # Whoever tunes itself has this long to settle before anything counts; a pass may take a fifth of a second.
 WARM_UP_SECONDS = 6.0
+# A turn is as many passes as fill this time: one pass of raw pixels is over before a busy host has shown its mean.
+TURN_SECONDS = 2.0
 
 
 @dataclass(frozen=True)
@@ -87,10 +89,18 @@ def contest(entries: list[Entry], start: Start, expected: Expected, rounds: int)
 def _take_turn(standing: Standing, alive: dict[str, Contestant], expected: Expected) -> None:
     name = standing.entry.name
     try:
-        standing.seconds.append(_checked(standing.entry, alive[name], expected).seconds)
+        standing.seconds.append(_mean_seconds(standing.entry, alive[name], expected))
     except Absent as reason:
         standing.absent = str(reason)
         alive.pop(name).close()
+
+
+def _mean_seconds(entry: Entry, contestant: Contestant, expected: Expected) -> float:
+    """Of the passes of one turn."""
+    passes = [_checked(entry, contestant, expected).seconds]
+    while sum(passes) < TURN_SECONDS:
+        passes.append(_checked(entry, contestant, expected).seconds)
+    return statistics.mean(passes)
 
 
 def _warm_up(entry: Entry, start: Start, expected: Expected, standing: Standing, alive: dict[str, Contestant]) -> None:

@@ -23,7 +23,7 @@ from penstock.flow.making.program import BadSample, Program
 from penstock.flow.measuring.hops import HopCost
 from penstock.flow.measuring.metrics import Metrics
 from penstock.flow.order.batches import Dealt, Schedule
-from penstock.flow.slots import SlotRing
+from penstock.flow.slots import Returned, SlotRing
 from penstock.flow.tuning.allocating import MOST_PREFETCH, Settings
 from penstock.flow.tuning.tuner import Tuner
 from penstock.flow.workers.tasks import Arrays, Done, Executor, Task
@@ -67,12 +67,13 @@ class Engine:
         allowance: Allowance,
         tuner: Tuner,
         metrics: Metrics,
+        returned: Returned,
     ) -> None:
         self._program, self._batches, self._executor = program, batches, executor
         self._tuner, self._metrics = tuner, metrics
         rows = 0 if program.makes_whole_batches else batches.deal.most_rows
         self._allowance = allowance
-        self._ring = SlotRing(program.layout, rows, allowance, executor.make_memory)
+        self._ring = SlotRing(program.layout, rows, allowance, executor.make_memory, returned)
         self._lookahead = Lookahead(program, batches, allowance.limit // 4)
         self._window: deque[Pending] = deque()
         self._by_ticket: dict[int, Pending] = {}
@@ -233,6 +234,7 @@ class Engine:
             self._ring.handed_over()
         self._window.clear()
         self._by_ticket.clear()
+        self._ring.rest(self._tuner.settings.prefetch + 2)  # one more is with the user, and one on its way there
 
     def _check_process(self) -> None:
         if os.getpid() != self._process:

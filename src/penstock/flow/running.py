@@ -24,6 +24,7 @@ from penstock.flow.measuring.metrics import Metrics
 from penstock.flow.order.batches import Batches, Schedule
 from penstock.flow.order.dealing import Deal
 from penstock.flow.planning import Context, Planned, planned
+from penstock.flow.slots import Returned
 from penstock.flow.state import VERSION, Reached, State, check_same
 from penstock.flow.steps import Batch, Map, Prefetch, Shard, numbered
 from penstock.flow.streams.sequences import tell_epoch_end
@@ -55,6 +56,7 @@ class Running:
         prefetch = next((step.batches for step in plan.steps if isinstance(step, Prefetch)), None)
         self.tuner = Tuner(options.workers, prefetch, remembered=Remembered(partial(plan_fingerprint, plan, options)))
         self.workers = Workers(options)
+        self._returned = Returned()
 
     # What follows from the plan, worked out when it is first needed
 
@@ -152,7 +154,8 @@ class Running:
     ) -> Iterator[dict[str, Any]]:
         """Run the engine, and keep track of the place."""
         allowance = Allowance(process_budget(), self._options.memory)
-        engine = Engine(program, batches, executor, allowance, self.tuner, self.metrics)
+        returned = self._returned if executor.kind == "thread" else Returned()  # others' memory ends with their epoch
+        engine = Engine(program, batches, executor, allowance, self.tuner, self.metrics, returned)
         with closing(engine.run(epoch, first)) as deliveries:
             for number, delivery in enumerate(deliveries, start=first):
                 self._note_bad(delivery.bad)
@@ -236,6 +239,7 @@ class Running:
     def close(self) -> None:
         """End what is kept between epochs."""
         self.workers.close()
+        self._returned.rest(0)
 
 
 def batch_chain_of(plan: Plan) -> Chain:

@@ -19,15 +19,17 @@ from numpy.typing import NDArray
 
 from penstock.flow.budget import Allowance
 from penstock.flow.making.layout import Layout
+from penstock.flow.tuning.allocating import MOST_PREFETCH
 
+MOST_RETURNED = 2 * MOST_PREFETCH
 MakeMemory = Callable[[int, int], Any]  # (number of the slot, bytes) → an object with a writable buffer
 
 
 class Slot:
     """One piece of batch memory."""
 
-    def __init__(self, number: int, memory: Any) -> None:
-        self.number, self.memory = number, memory
+    def __init__(self, number: int, memory: Any, size: int) -> None:
+        self.number, self.memory, self.size = number, memory, size
 
     def lease(self) -> NDArray[np.uint8]:
         # Not from an array: numpy would then let views skip the lease and point at the memory itself.
@@ -44,14 +46,70 @@ def private_memory(number: int, size: int) -> Any:
     return memory
 
 
+class Returned:
+    """Slots that nobody holds; a flow keeps those of its own process for the next epoch, as new memory is slow.
+
+    They come back in whichever thread drops the last array, and two epochs of a flow may share them: only single
+    operations of a deque are used, which need no lock.
+    """
+
+    def __init__(self) -> None:
+        self._slots: deque[Slot] = deque(maxlen=MOST_RETURNED)  # one more pushes the oldest out
+
+    def put(self, slot: Slot) -> None:
+        self._slots.append(slot)
+
+    def take(self, size: int) -> Slot | None:
+        """One of this size; others are of an epoch whose batches had another one, and go."""
+        while True:
+            try:
+                slot = self._slots.pop()  # the one that was written last: the caches of the cores know it best
+            except IndexError:
+                return None
+            if slot.size == size:
+                return slot
+
+    def rest(self, count: int) -> None:
+        """Keep at most so many until the next epoch, as memory that the system may have back whenever it is short."""
+        resting = []
+        while len(resting) < count:
+            try:
+                slot = self._slots.pop()
+            except IndexError:
+                break
+            if not _may_be_reclaimed(slot.memory):
+                break
+            resting.append(slot)
+        self._slots.clear()
+        self._slots.extend(resting)
+
+
+def _may_be_reclaimed(memory: mmap.mmap) -> bool:
+    """Tell the system that nobody needs what stands in this memory; false where that cannot be said."""
+    if not hasattr(mmap, "MADV_FREE"):
+        return False
+    try:
+        memory.madvise(mmap.MADV_FREE)
+    except OSError:  # an old system, or memory of another kind
+        return False
+    return True
+
+
 class SlotRing:
     """The slots of one running epoch; used by the consumer's thread alone."""
 
-    def __init__(self, layout: Layout, rows: int, allowance: Allowance, make: MakeMemory = private_memory) -> None:
+    def __init__(
+        self,
+        layout: Layout,
+        rows: int,
+        allowance: Allowance,
+        make: MakeMemory = private_memory,
+        returned: Returned | None = None,
+    ) -> None:
         self.layout, self.rows = layout, rows
         self.bytes = layout.slot_bytes(rows)
         self._allowance, self._make = allowance, make
-        self._returned: deque[Slot] = deque()  # appended by whichever thread drops the last array: needs no lock
+        self._returned = Returned() if returned is None else returned
         self.made = 0
 
     def take(self) -> tuple[Slot, dict[str, NDArray[Any]]] | None:
@@ -60,16 +118,16 @@ class SlotRing:
         if slot is None:
             return None
         lease = slot.lease()
-        weakref.finalize(lease, self._returned.append, slot).atexit = False
+        weakref.finalize(lease, self._returned.put, slot).atexit = False
         return slot, self.layout.arrays(lease, self.rows)
 
     def _next(self) -> Slot | None:
         if not self._allowance.take(self.bytes):
             return None
-        if self._returned:
-            return self._returned.popleft()
+        if (slot := self._returned.take(self.bytes)) is not None:
+            return slot
         try:
-            slot = Slot(self.made, self._make(self.made, self.bytes))
+            slot = Slot(self.made, self._make(self.made, self.bytes), self.bytes)
         except BaseException:
             self._allowance.give(self.bytes)
             raise
@@ -79,3 +137,7 @@ class SlotRing:
     def handed_over(self) -> None:
         """The arrays of a slot belong to the user now (or to nobody)."""
         self._allowance.give(self.bytes)
+
+    def rest(self, count: int) -> None:
+        """The epoch is over: so many slots may wait for the next one."""
+        self._returned.rest(count)
