@@ -4,6 +4,7 @@ A Source is anything with `schema`, `len`, `read(index)` (disk) and `decode(raw)
 user's own source needs. Sources of ours say more, each part optional and looked for by name:
 
     annotations(index)   every field but the pixels, without decoding anything
+    annotations_many(indices)   the same for several samples, where that is faster than one by one
     column(name)         one stored value for every sample, as an array (groups, labels, splits)
     label_counts()       how often each class occurs in each sample, where one sample may have several
     lock_wait_seconds()  how long the calling thread has waited for a lock that reading takes; `lock_name` says which
@@ -24,7 +25,7 @@ user's own source needs. Sources of ours say more, each part optional and looked
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, NamedTuple, Protocol, runtime_checkable
 
@@ -124,10 +125,10 @@ class Origin(NamedTuple):
 
 
 class ReadSample(NamedTuple):
-    """A sample that was read, and the state that its file was in."""
+    """A sample that was read, and the state that its file was in; None where nobody looked at it."""
 
     raw: Raw
-    origin: Origin
+    origin: Origin | None = None
 
 
 @runtime_checkable
@@ -232,6 +233,14 @@ class Subset:
     def annotations(self, index: int) -> Sample:
         return annotations_of(self.source, int(self.indices[index]))
 
+    def annotations_many(self, indices: NDArray[np.int64]) -> list[Sample]:
+        return annotations_of_many(self.source, self.indices[indices])
+
+    def read_many(self, indices: Sequence[int], allocate: Callable[[int], memoryview]) -> list[ReadSample | None]:
+        if not hasattr(self.source, "read_many"):
+            return [None] * len(indices)
+        return list(self.source.read_many(self.indices[indices].tolist(), allocate))
+
     def column(self, name: str) -> NDArray[Any]:
         return column_of(self.source, name)[self.indices]
 
@@ -265,6 +274,15 @@ def annotations_of(source: Source, index: int) -> Sample:
     sample = source.decode(source.read(index))
     pixels = {field.name for field in source.schema.fields if field.kind in ("image", "mask")}
     return {name: value for name, value in sample.items() if name not in pixels}
+
+
+def annotations_of_many(source: Source, indices: NDArray[np.int64]) -> list[Sample]:
+    """Every field but the pixels of these samples, together where the source can."""
+    many = getattr(source, "annotations_many", None)
+    if many is None:
+        return [annotations_of(source, index) for index in indices.tolist()]
+    found: list[Sample] = many(indices)
+    return found
 
 
 class Concat:

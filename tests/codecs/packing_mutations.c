@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "files.h"
+#include "jpeg_headers.h"
 #include "measure.h"
 
 static uint64_t state = 7;
@@ -44,6 +45,9 @@ static int try_jpeg(const char *seed, size_t size)
         bytes[below(below(2) && kept > 700 ? 700 : kept)] = (unsigned char)below(256);
     penstock_source sources[2] = {{bytes, kept}, {bytes, kept}};
     penstock_sums sums[2];
+    penstock_header header;
+    if (penstock_plain_jpeg(bytes, kept, &header) && (header.width < 1 || header.height < 1))
+        exit(3);
     penstock_measure_halved(sources, 2, (unsigned)below(2) * 20, sums);
     free(bytes);
     return sums[1].pixels > 0;

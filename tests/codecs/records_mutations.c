@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "crc32c.h"
+#include "example_records.h"
 #include "records.h"
 
 #define ROOM 64
@@ -59,6 +60,37 @@ static int finds_features(const uint8_t *data, size_t size)
     return 1;
 }
 
+/* A record around random bytes, each part in memory that is exactly as large: whole, and the bytes are found in it. */
+static void write_once(const uint8_t *seed, size_t size)
+{
+    penstock_piece pieces[PENSTOCK_PIECES], name = {(const uint8_t *)"image", 5};
+    for (int i = 0; i < PENSTOCK_PIECES; i++) {
+        size_t length = i == PENSTOCK_CONTENT ? below(below(2) ? size : 200) : 0;
+        pieces[i] = (penstock_piece){copied(seed, length), length};
+    }
+    size_t before = penstock_size_before(pieces, name), content = pieces[PENSTOCK_CONTENT].size;
+    size_t behind = penstock_size_behind(pieces), position = 0, found = 0;
+    uint8_t *record = malloc(before + content + behind), *start = malloc(before), *end = malloc(behind);
+    penstock_put_before(pieces, name, start);
+    penstock_put_behind(pieces, start, before, end);
+    memcpy(record, start, before);
+    memcpy(record + before, pieces[PENSTOCK_CONTENT].bytes, content);
+    memcpy(record + before + content, end, behind);
+    penstock_span place;
+    penstock_feature feature;
+    penstock_scan_records(record, before + content + behind, &position, &place, 1, &found);
+    if (found != 1 || position != before + content + behind || !penstock_record_is_whole(record, place))
+        exit(4);
+    penstock_name wanted = {name.bytes, name.size};
+    if (!penstock_find_features(record, place, &wanted, 1, &feature) || feature.size != (int64_t)content)
+        exit(5);
+    for (int i = 0; i < PENSTOCK_PIECES; i++)
+        free((void *)pieces[i].bytes);
+    free(record);
+    free(start);
+    free(end);
+}
+
 static void try_once(const uint8_t *seed, size_t size, penstock_span first, size_t counts[4])
 {
     size_t kept = below(4) ? size : below(size + 1);
@@ -87,8 +119,10 @@ int main(int argc, char **argv)
     if (penstock_crc32c(0, seed, size) != penstock_crc32c_by_tables(0, seed, size))
         return 2;
     penstock_scan_records(seed, size, &position, &first, 1, &found);
-    for (long tries = atol(argv[1]); tries > 0; tries--)
+    for (long tries = atol(argv[1]); tries > 0; tries--) {
         try_once(seed, size, first, counts);
+        write_once(seed, size);
+    }
     printf("%zu %zu %zu %zu\n", counts[0], counts[1], counts[2], counts[3]);
     return 0;
 }

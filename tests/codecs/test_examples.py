@@ -1,16 +1,28 @@
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
-from penstock.codecs import kernel
+from penstock.codecs import example_records, kernel
 from penstock.codecs.example_reading import Place, decode_example, find_features, values_at
-from penstock.codecs.examples import encode_around, encode_example
-from penstock.codecs.tfrecord import UnreadableRecord
+from penstock.codecs.example_records import records_around
+from penstock.codecs.examples import (
+    bytes_entry,
+    counted_text,
+    encode_entries,
+    encode_example,
+    floats_entry,
+    integers_entry,
+    number_entry,
+    texts_entry,
+    varint,
+)
+from penstock.codecs.tfrecord import UnreadableRecord, frame
 from penstock.errors import RecipeError
 
 names = st.text(max_size=12)
@@ -41,14 +53,47 @@ def test_the_order_of_features_does_not_matter(features: dict[str, Any]) -> None
     assert encode_example(features) == encode_example(turned)
 
 
-@given(examples, names, st.sampled_from([0, 1, 100, 127, 128, 16_383, 16_384, 70_000, 2_100_000]))
-def test_what_stands_around_a_feature_is_the_rest_of_the_example(
-    features: dict[str, Any], name: str, size: int
+@given(examples, names, st.lists(st.sampled_from([0, 1, 100, 127, 128, 16_383, 16_384, 70_000]), max_size=3))
+@example({"a": [b"x"], "c": [b"y"]}, "b", [2_097_151, 2_097_152])
+def test_what_stands_around_a_feature_is_the_rest_of_the_record_in_both_ways(
+    features: dict[str, Any], name: str, several: list[int]
 ) -> None:
-    data = bytes(size)
     others = {other: value for other, value in features.items() if other != name}
-    before, behind = encode_around(others, name, size)
-    assert before + data + behind == encode_example({**others, name: data})
+    earlier = encode_entries(others, sorted(other for other in others if other < name))
+    later = encode_entries(others, sorted(other for other in others if other > name))
+    pieces = tuple(piece for size in several for piece in (earlier, memoryview(bytes(size)), later))
+    found = records_around(name, pieces)
+    with pytest.MonkeyPatch.context() as patch:
+        # Here alone: without the kernel the checksums would take seconds.
+        patch.setattr(example_records, "kernel", SimpleNamespace(_extension=lambda: None))
+        assert records_around(name, pieces) == found
+    records = [before + bytes(size) + behind for size, (before, behind) in zip(several, found, strict=True)]
+    assert records == [frame(encode_example({**others, name: bytes(size)})) for size in several]
+
+
+def test_pieces_that_are_not_three_of_each_are_refused() -> None:
+    native: Any = kernel._extension()
+    if native is None:
+        pytest.skip("the extension is not built")
+    with pytest.raises(TypeError, match="three pieces"):
+        native.frame_examples((b"", b""), b"name")
+    with pytest.raises(TypeError):
+        native.frame_examples((b"", "text", b""), b"name")
+
+
+@given(names, st.lists(whole, max_size=40), st.lists(floats, max_size=20), st.lists(st.text(max_size=9), max_size=4))
+def test_single_entries_are_those_of_an_example(
+    name: str, numbers: list[int], parts: list[float], texts: list[str]
+) -> None:
+    def entry(value: Any) -> bytes:
+        return encode_entries({name: value}, [name])
+
+    array = np.array(parts, np.float32)
+    assert bytes_entry(name, name.encode()) == entry(name)
+    assert floats_entry(name, array.tobytes()) == entry(array)
+    assert integers_entry(name, b"".join(map(varint, numbers))) == entry(np.array(numbers, np.int64))
+    assert texts_entry(name, b"".join(map(counted_text, texts))) == entry(texts)
+    assert all(number_entry(name, number) == entry([number]) for number in numbers)
 
 
 @given(st.lists(examples, min_size=1, max_size=4), names)

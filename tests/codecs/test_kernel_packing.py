@@ -1,4 +1,4 @@
-"""What packing asks of the kernel: many files in one call, and sums over JPEGs at half their size."""
+"""What packing asks of the kernel: many files in one call, headers, and sums over JPEGs at half their size."""
 
 from __future__ import annotations
 
@@ -9,11 +9,15 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from jpeg_making import SUBSAMPLINGS, jpeg, soft_picture, turned
 from penstock.codecs import kernel
+from penstock.codecs.headers import read_header
 from penstock.codecs.images import decode_image, encode_image
 from penstock.codecs.kernel.files import read_files
+from penstock.codecs.kernel.jpeg_headers import jpeg_headers
 from penstock.codecs.kernel.measuring import measure_halved
 
 C_SOURCES = Path(kernel.__file__).parent / "c"
@@ -132,6 +136,36 @@ def test_damaged_small_and_other_images_are_not_measured() -> None:
 
 
 @needs_kernel
+@pytest.mark.parametrize("subsampling", SUBSAMPLINGS)
+def test_headers_of_jpegs_are_those_that_python_reads(subsampling: str) -> None:
+    data = jpeg(soft_picture(150, 110), subsampling=subsampling, progressive=subsampling == "422", restart=3)
+    padded = data[:2] + b"\xff\xff\xff\x01" + data[2:]
+    assert jpeg_headers([data, memoryview(padded)]) == [read_header(data), read_header(padded)]
+
+
+@needs_kernel
+def test_headers_that_need_a_second_look_are_left_to_python() -> None:
+    data = jpeg(soft_picture(40, 30))
+    frame = data.index(b"\xff\xc0")
+    no_size = data[: frame + 5] + bytes(2) + data[frame + 7 :]
+    png = encode_image(soft_picture(40, 30), "png")
+    others = [turned(data, 1), turned(data, 6), b"", data[:3], data[: frame + 9], data[2:], png, no_size]
+    assert jpeg_headers([*others, data]) == [None] * len(others) + [read_header(data)]
+
+
+@needs_kernel
+@given(st.data())
+def test_the_header_of_a_damaged_jpeg_is_that_of_python_or_none(draw: st.DataObject) -> None:
+    data = bytearray(jpeg(soft_picture(40, 30)))
+    for _ in range(draw.draw(st.integers(1, 3))):
+        data[draw.draw(st.integers(0, 700))] = draw.draw(
+            st.sampled_from([0, 1, 0xC2, 0xD9, 0xFF]) | st.integers(0, 255)
+        )
+    (found,) = jpeg_headers([data[: draw.draw(st.integers(1, len(data)))]])
+    assert found is None or found == read_header(data)
+
+
+@needs_kernel
 @pytest.mark.slow
 def test_reading_and_measuring_never_touch_memory_that_is_not_theirs(tmp_path: Path) -> None:
     if shutil.which("cc") is None:
@@ -140,7 +174,7 @@ def test_reading_and_measuring_never_touch_memory_that_is_not_theirs(tmp_path: P
         data = jpeg(soft_picture(150, 110, number), subsampling=subsampling, progressive=number % 3 == 0)
         (tmp_path / f"{number}.jpg").write_bytes(data)
     seeds = [str(path) for path in sorted(tmp_path.iterdir())]
-    files = [str(C_SOURCES / "files.c"), str(C_SOURCES / "measure.c"), str(PROGRAM)]
+    files = [*(str(C_SOURCES / name) for name in ("files.c", "jpeg_headers.c", "measure.c")), str(PROGRAM)]
     checks = ["-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-fno-omit-frame-pointer"]
     flags = ["-std=c99", "-O1", "-g", "-Wall", "-Wextra", "-Werror", "-DPENSTOCK_MOST_PIXELS=(1L<<20)"]
     target = str(tmp_path / "packing_mutations")

@@ -23,7 +23,7 @@ def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
     if shutil.which("cc") is None:
         pytest.skip("there is no compiler")
     target = tmp_path_factory.mktemp("sanitized") / "records_mutations"
-    files = [str(SOURCES / "crc32c.c"), str(SOURCES / "records.c"), str(PROGRAM)]
+    files = [*(str(SOURCES / name) for name in ("crc32c.c", "example_records.c", "records.c")), str(PROGRAM)]
     checks = ["-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-fno-omit-frame-pointer"]
     flags = ["-std=c99", "-O1", "-g", "-Wall", "-Wextra", "-Werror", f"-I{SOURCES}"]
     answer = subprocess.run(["cc", *flags, *checks, *files, "-o", str(target)], capture_output=True, text=True)

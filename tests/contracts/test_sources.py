@@ -20,7 +20,7 @@ from column_making import hugging_face_dataset, labels, pictures, write_mds, wri
 from made_sources import EveryKind, Reels, pixels
 from penstock.codecs.images import encode_image
 from penstock.prediction.image_files import image_files
-from penstock.samples import RESERVED, annotations_of
+from penstock.samples import RESERVED, annotations_of, annotations_of_many
 from penstock.tasks.labelled import labelled
 from picture_making import write_picture
 from project_making import write_frames, write_project, write_split
@@ -293,6 +293,20 @@ def test_annotations_are_the_sample_without_its_pixels(source: ps.Source) -> Non
     for index in range(len(source)):
         sample = sample_of(source, index)
         assert_same(annotations_of(source, index), {name: sample[name] for name in sample.keys() - pixels})
+
+
+def test_many_at_once_are_those_one_by_one(source: Any) -> None:
+    if not hasattr(source, "annotations_many") and not hasattr(source, "read_many"):
+        pytest.skip("this source gives its samples one by one")
+    indices = [1, 0, *range(len(source))]
+    for index, values in zip(indices, annotations_of_many(source, np.array(indices)), strict=True):
+        assert_same(values, annotations_of(source, index))
+    together = (
+        source.read_many(indices, lambda size: memoryview(bytearray(size))) if hasattr(source, "read_many") else []
+    )
+    for index, read in zip(indices, together, strict=False):
+        assert read is None or read.raw.index == source.read(index).index
+        assert read is None or bytes(read.raw.data) == bytes(source.read(index).data)
 
 
 def test_columns_say_what_annotations_say(source: ps.Source) -> None:

@@ -7,6 +7,7 @@ import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import duckdb
 import numpy as np
@@ -16,6 +17,7 @@ import pytest
 
 import penstock as ps
 from made_sources import EveryKind, Pictures, Reels, same_sample
+from penstock.packing import shards
 
 
 @pytest.fixture(scope="module")
@@ -47,6 +49,45 @@ def test_eight_threads_read_the_same_as_one(pack: ps.Pack) -> None:
     with ThreadPoolExecutor(8) as pool:
         samples = list(pool.map(fresh.__getitem__, list(range(80)) * 4))
     assert all(same_sample(samples[number], source.decode(source.read(number % 80))) for number in range(320))
+
+
+class Told(EveryKind):
+    """Whatever an annotation may be but arrays, beside images of 40 KB."""
+
+    schema = ps.Schema(
+        tuple(field for field in EveryKind.schema.fields if field.kind not in ("array", "mask")),
+        EveryKind.schema.classes,
+    )
+
+    def decode(self, raw: ps.Raw) -> dict[str, Any]:
+        sample = super().decode(raw)
+        kept = {field.name: sample[field.name] for field in self.schema.fields}
+        return {**kept, "image": np.random.default_rng(raw.index).integers(0, 256, (120, 120, 3)).astype(np.uint8)}
+
+
+def test_annotations_of_many_are_those_of_each_whatever_batch_they_are_in(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(shards, "BATCH_BYTES", 200_000)
+    pack = ps.pack(Told(60), tmp_path / "told.pack", split="train=0.5,val=0.5", shard_mb=1)
+    assert len(pack.manifest.shards) > 1
+    order = np.random.default_rng(3).permutation(60)
+    for index, values in zip(order.tolist(), pack.annotations_many(order), strict=True):
+        assert list(values) == list(pack.annotations(index))
+        assert {name: type(value) for name, value in values.items()} == {
+            name: type(value) for name, value in pack.annotations(index).items()
+        }
+        assert same_sample(values, pack.annotations(index))
+    assert pack.annotations_many(order[:0]) == []
+
+
+def test_many_are_not_read_at_once_where_each_is_checked(pictures: ps.Pack) -> None:
+    def memory(size: int) -> memoryview:
+        raise AssertionError("what is mapped needs no memory")
+
+    assert ps.Pack(pictures.path, verify=True).read_many(range(3), memory) == [None] * 3
+    together = [read.raw for read in pictures.read_many([5, 2], memory) if read is not None]
+    assert together == [pictures.read(5), pictures.read(2)]
 
 
 def test_a_pack_is_pickled_as_its_path(pack: ps.Pack) -> None:

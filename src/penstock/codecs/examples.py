@@ -29,37 +29,50 @@ def encode_example(features: Mapping[str, Any]) -> bytes:
     A value is bytes, text, whole numbers or floats: one, a list, or an array, which is written row by row. Text is
     written in UTF-8, floats as float32. None and an empty list have no kind.
     """
-    return _counted(_COUNTED_1, _entries(features, sorted(features)))
+    return _counted(_COUNTED_1, encode_entries(features, sorted(features)))
 
 
-def encode_around(features: Mapping[str, Any], name: str, size: int) -> tuple[bytes, bytes]:
-    """The Example that also has the feature `name` of so many bytes: what stands before them, and what behind.
+def start_around(earlier: bytes, name: str, size: int, later: bytes) -> bytes:
+    """What stands before the bytes of a feature in an Example: the entries before it, and its own beginning.
 
-    So nobody copies an image to put something around it.
+    Entries are in the order of their names. So nobody copies an image to put something around it.
     """
-    earlier, later = _parted(tuple(features), name)
-    before = _entries(features, earlier) + _start_of_bytes(name, size)
-    behind = _entries(features, later)
-    return _COUNTED_1 + _varint(len(before) + size + len(behind)) + before, behind
+    before = earlier + _start_of_bytes(name, size)
+    return _COUNTED_1 + _varint(len(before) + size + len(later)) + before
 
 
-@functools.lru_cache(maxsize=64)
-def _parted(names: tuple[str, ...], name: str) -> tuple[list[str], list[str]]:
-    """The names before and behind one, sorted: the same for every sample."""
-    return sorted(each for each in names if each < name), sorted(each for each in names if each > name)
-
-
-def _entries(features: Mapping[str, Any], names: Sequence[str]) -> bytes:
+def encode_entries(features: Mapping[str, Any], names: Sequence[str]) -> bytes:
+    """The entries of some features, in this order."""
     return b"".join([_entry(name, features[name]) for name in names])
+
+
+# Single entries, for whoever knows what a value is and writes many Examples.
+
+
+def bytes_entry(name: str, data: bytes) -> bytes:
+    return _start_of_bytes(name, len(data)) + data
+
+
+def floats_entry(name: str, data: bytes) -> bytes:
+    """Of float32 in the order of the wire, which is little endian."""
+    return _start_of_packed(name, "floats", len(data)) + data
+
+
+def integers_entry(name: str, varints: bytes) -> bytes:
+    return _start_of_packed(name, "integers", len(varints)) + varints
+
+
+def texts_entry(name: str, counted: bytes) -> bytes:
+    """Of texts that each have their length before them; no kind where there is none."""
+    return _start(name, "bytes" if counted else "", len(counted)) + counted
 
 
 def _entry(name: str, value: Any) -> bytes:
     """An entry of the map."""
     if type(value) is int:
-        return _entry_of_number(name, value)
+        return number_entry(name, value)
     if isinstance(value, (str, bytes, bytearray, memoryview)):  # a union of types would take three times as long
-        data = value.encode() if isinstance(value, str) else bytes(value)
-        return _start_of_bytes(name, len(data)) + data
+        return bytes_entry(name, value.encode() if isinstance(value, str) else bytes(value))
     kind, content = _encoded(name, value)
     return _start(name, kind, len(content)) + content
 
@@ -68,7 +81,8 @@ def _entry(name: str, value: Any) -> bytes:
 
 
 @functools.lru_cache(maxsize=4096)
-def _entry_of_number(name: str, value: int) -> bytes:
+def number_entry(name: str, value: int) -> bytes:
+    """Of one whole number."""
     kind, content = _encoded(name, value)
     return _start(name, kind, len(content)) + content
 
@@ -78,6 +92,13 @@ def _start_of_bytes(name: str, size: int) -> bytes:
     """What stands before a single value of so many bytes."""
     counted = _COUNTED_1 + _varint(size)
     return _start(name, "bytes", len(counted) + size) + counted
+
+
+@functools.lru_cache(maxsize=4096)
+def _start_of_packed(name: str, kind: str, size: int) -> bytes:
+    """What stands before numbers of so many bytes."""
+    counted = _COUNTED_1 + _varint(size) if size else b""
+    return _start(name, kind, len(counted) + size) + counted
 
 
 def _start(name: str, kind: str, size: int) -> bytes:
@@ -95,7 +116,7 @@ def _named(name: str) -> bytes:
 def _encoded(name: str, value: Any) -> tuple[str, bytes]:
     """The kind of list, and its content; no kind where nothing says which."""
     if type(value) is int and -(2**63) <= value < 2**63:
-        return "integers", _packed(_varint(value & 0xFFFFFFFFFFFFFFFF))
+        return "integers", _packed(varint(value))
     if value is None or (isinstance(value, list | tuple) and not value):
         return "", b""
     if isinstance(value, list | tuple) and isinstance(value[0], bytes | bytearray | memoryview | str):
@@ -129,6 +150,18 @@ def _as_bytes(name: str, value: Any) -> bytes:
 
 def _packed(numbers: bytes) -> bytes:
     return _counted(_COUNTED_1, numbers) if numbers else b""
+
+
+@functools.lru_cache(maxsize=4096)
+def varint(value: int) -> bytes:
+    """A whole number of 64 bits, as lists have them."""
+    return _varint(value & 0xFFFFFFFFFFFFFFFF)
+
+
+@functools.lru_cache(maxsize=4096)
+def counted_text(text: str) -> bytes:
+    """A text with its length before it, as lists have them."""
+    return _counted(_COUNTED_1, text.encode())
 
 
 def _counted(tag: bytes, content: bytes) -> bytes:

@@ -36,15 +36,17 @@ class Rendering:
         if self.check is not None:
             self.check(row)
         if row.payload and self.kept_kinds:
-            row.payload = self._readable(row.payload, row.header or read_header(row.payload))
+            header = row.header or read_header(row.payload)
+            if not self._is_readable(header):
+                row.payload, row.header = self._readable(row.payload, header), None
         if self.surround is not None:
             row.before, row.behind = self.surround(row)
         return row
 
-    def _readable(self, data: bytes | memoryview, header: Header) -> bytes | memoryview:
-        fits = header.kind in self.kept_kinds and header.orientation == 1
-        if fits and not self.swaps_colours:
-            return data
+    def _is_readable(self, header: Header) -> bool:
+        return header.kind in self.kept_kinds and header.orientation == 1 and not self.swaps_colours
+
+    def _readable(self, data: bytes | memoryview, header: Header) -> bytes:
         pixels = decode_image(data)
         if self.swaps_colours:
             pixels = np.ascontiguousarray(pixels[:, :, ::-1])

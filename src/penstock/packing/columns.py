@@ -21,6 +21,10 @@ NARROW_BYTES = 1024
 
 class ColumnView(Protocol):
     def value(self, row: int) -> Any: ...
+    def take(self, rows: Sequence[int]) -> list[Any]:
+        """`value` of these rows."""
+        ...
+
     def content(self, row: int) -> bytes | memoryview: ...
     def lengths(self) -> NDArray[np.int64]:
         """The number of bytes of every row, as its checksum sees them."""
@@ -35,6 +39,9 @@ class FixedView:
 
     def value(self, row: int) -> Any:
         return self.values[row]
+
+    def take(self, rows: Sequence[int]) -> list[Any]:
+        return list(self.values[rows])
 
     def content(self, row: int) -> bytes:
         content: bytes = self.values[row].tobytes()
@@ -60,6 +67,11 @@ class BytesView:
     def value(self, row: int) -> str | memoryview:
         return str(self.content(row), "utf-8") if self.text else self.content(row)
 
+    def take(self, rows: Sequence[int]) -> list[Any]:
+        offsets, data = self.offsets, self.data
+        contents = [data[offsets[row] : offsets[row + 1]] for row in rows]
+        return [str(content, "utf-8") for content in contents] if self.text else contents
+
 
 class PiecesView:
     """Encoded images that are not yet in one stretch."""
@@ -69,6 +81,9 @@ class PiecesView:
 
     def value(self, row: int) -> Any:
         return self.pieces[row]
+
+    def take(self, rows: Sequence[int]) -> list[Any]:
+        return [self.pieces[row] for row in rows]
 
     def content(self, row: int) -> Any:
         return self.pieces[row]
@@ -85,6 +100,9 @@ class ListView:
 
     def value(self, row: int) -> NDArray[Any]:
         return self.values[self.offsets[row] : self.offsets[row + 1]]
+
+    def take(self, rows: Sequence[int]) -> list[Any]:
+        return [self.values[self.offsets[row] : self.offsets[row + 1]] for row in rows]
 
     def content(self, row: int) -> bytes:
         return self.value(row).tobytes()

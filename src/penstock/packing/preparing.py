@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import xxhash
@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from penstock.codecs.headers import Header, read_header
 from penstock.codecs.images import decode_image, encode_image
+from penstock.codecs.kernel.jpeg_headers import jpeg_headers
 from penstock.codecs.kernel.measuring import measure_halved
 from penstock.codecs.resizing import resized, side_target
 from penstock.errors import HopError, PenstockError
@@ -19,7 +20,18 @@ from penstock.geometry import as_boxes, parse_size, scaled
 from penstock.packing.fields import checked_pixels, stored_bytes, stored_fields
 from penstock.packing.options import AUTO, PackOptions
 from penstock.packing.statistics import ChannelSums, channel_sums
-from penstock.samples import Origin, Part, Raw, ReadSample, Sample, Schema, Source, annotations_of, describe
+from penstock.samples import (
+    Origin,
+    Part,
+    Raw,
+    ReadSample,
+    Sample,
+    Schema,
+    Source,
+    annotations_of,
+    annotations_of_many,
+    describe,
+)
 
 # From this size on a JPEG of the sample is measured at half its size: the mean is the same, the deviation of
 # photographs about one part in a hundred smaller, which is less than the choice of 500 images makes.
@@ -130,46 +142,75 @@ def prepare_range(
     """
     first, end = np.searchsorted(sampled, (indices.start, indices.stop)).tolist()
     wanted = set(sampled[first:end].tolist())
-    ahead: list[ReadSample | None] = [None] * len(indices)
+    made = [
+        prepare_index(source, preparation, index, index in wanted, known)
+        for index, known in zip(indices, _known_together(source, preparation, indices, wanted, allocate), strict=True)
+    ]
+    return preparation.finished_together(made)
+
+
+class Known(NamedTuple):
+    """What is known of a sample before its turn comes, because many were asked for at once."""
+
+    read: ReadSample | None = None
+    values: Sample | None = None
+    header: Header | None = None
+    sums: ChannelSums | None = None
+
+
+def _known_together(
+    source: Source,
+    preparation: Preparation,
+    indices: range,
+    wanted: set[int],
+    allocate: Callable[[int], memoryview] | None,
+) -> list[Known]:
+    count = len(indices)
+    ahead: list[ReadSample | None] = [None] * count
+    values: Sequence[Sample | None] = [None] * count
+    headers: Sequence[Header | None] = [None] * count
     if allocate is not None and hasattr(source, "read_many"):
         ahead = source.read_many(indices, allocate)
-    sums = _measured_together(ahead, wanted, preparation)
-    return preparation.finished_together(
-        [
-            prepare_index(source, preparation, index, index in wanted, read, sums.get(index))
-            for index, read in zip(indices, ahead, strict=True)
-        ]
-    )
+    if getattr(source, "encoded_images", False):
+        if hasattr(source, "annotations_many"):
+            values = annotations_of_many(source, np.arange(indices.start, indices.stop))
+        headers = jpeg_headers([b"" if read is None else read.raw.data for read in ahead])
+    sums = _measured_together(indices, ahead, wanted, preparation)
+    return list(map(Known, ahead, values, headers, sums))
 
 
 def _measured_together(
-    ahead: list[ReadSample | None], wanted: set[int], preparation: Preparation
-) -> dict[int, ChannelSums]:
+    indices: range, ahead: list[ReadSample | None], wanted: set[int], preparation: Preparation
+) -> list[ChannelSums | None]:
     """The sums of those images of the sample for which the kernel can tell them; the others are decoded one by one."""
-    raws = [read.raw for read in ahead if read is not None and read.raw.index in wanted]
-    if not preparation.measures_sample or not raws:
-        return {}
-    found = zip(raws, measure_halved([raw.data for raw in raws], HALVED_FROM_PX), strict=True)
-    return {raw.index: ChannelSums(1, *halved).times(4) for raw, halved in found if halved is not None}
+    sums: list[ChannelSums | None] = [None] * len(indices)
+    if not preparation.measures_sample:
+        return sums
+    raws = {
+        place: read.raw.data
+        for place, (index, read) in enumerate(zip(indices, ahead, strict=True))
+        if read is not None and index in wanted
+    }
+    for place, halved in zip(raws, measure_halved(list(raws.values()), HALVED_FROM_PX), strict=True):
+        sums[place] = None if halved is None else ChannelSums(1, *halved).times(4)
+    return sums
 
 
 def prepare_index(
-    source: Source,
-    preparation: Preparation,
-    index: int,
-    measured: bool,
-    ahead: ReadSample | None = None,
-    sums: ChannelSums | None = None,
+    source: Source, preparation: Preparation, index: int, measured: bool, known: Known
 ) -> Row | BadSample:
-    """One sample of a source with random access; `ahead` and `sums` are what is known of it already."""
-    values = annotations_of(source, index) if getattr(source, "encoded_images", False) else None
+    """One sample of a source with random access."""
+    values = known.values
+    if values is None and getattr(source, "encoded_images", False):
+        values = annotations_of(source, index)
+    ahead = known.read
     stamp = stamp_of(source, index, None if ahead is None else ahead.origin, values) if preparation.stamps else 0
     hop = "read"
     try:
         raw = source.read(index) if ahead is None else ahead.raw
         hop = "decode"
         if values is not None:
-            row = _row_from_file(raw.data, values, preparation, measured, sums)
+            row = _row_from_file(raw.data, values, preparation, measured, known)
         else:
             row = row_from_sample(source.decode(raw), preparation)
         hop = "encode"
@@ -221,13 +262,14 @@ def _bad(preparation: Preparation, name: str, hop: str, error: Exception, stamp:
 
 
 def _row_from_file(
-    data: bytes | memoryview, values: Sample, preparation: Preparation, measured: bool, sums: ChannelSums | None
+    data: bytes | memoryview, values: Sample, preparation: Preparation, measured: bool, known: Known
 ) -> Row:
     """A row from the bytes of an image file, which stay as they are wherever that is possible."""
-    header = read_header(data)
+    header = known.header or read_header(data)
     width, height = preparation.target(header.width, header.height)
     same_size = (width, height) == (header.width, header.height)
     if same_size and preparation.options.codec in (AUTO, header.kind):
+        sums = known.sums
         if measured and sums is None:
             sums = _measured_sums(data, header, preparation)
         return Row(stored_fields(values, preparation.schema), data, height, width, sums, header=header)

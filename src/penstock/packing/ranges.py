@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -49,6 +49,22 @@ def gathered(name: str, columns: dict[str, NDArray[Any]], mapped: Mapped, indice
             if found is None:
                 found = np.empty((len(indices), *view.values.shape[1:]), view.values.dtype)
             found[places[inner]] = view.values[numbers]
+    return found
+
+
+def stored_rows(
+    names: Sequence[str], columns: dict[str, NDArray[Any]], mapped: Mapped, indices: Numbers
+) -> list[tuple[Any, ...]]:
+    """The values that these columns have for each sample, as they are stored."""
+    shards, rows = columns["shard"][indices], columns["row"][indices]
+    found: list[tuple[Any, ...]] = [()] * len(indices)
+    for shard in _present(shards):
+        places = np.flatnonzero(shards == shard)
+        for inner, views, numbers in mapped(int(shard)).rows(rows[places]):
+            wanted = numbers.tolist()
+            values = zip(*(views[name].take(wanted) for name in names), strict=True)
+            for place, row in zip(places[inner].tolist(), values, strict=True):
+                found[place] = row
     return found
 
 

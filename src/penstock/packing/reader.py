@@ -7,6 +7,7 @@ index columns ──► shard, offset, length ──► memoryview of the bytes 
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,8 +22,8 @@ from penstock.packing.index import open_index
 from penstock.packing.layout import GOP_FRAMES, INDEX_NAME, MANIFEST_NAME, shape_column
 from penstock.packing.manifest import Manifest, read_manifest
 from penstock.packing.mapping import MappedShard
-from penstock.packing.ranges import advised, gathered, places_of, resident_share
-from penstock.samples import Field, Origin, Raw, Sample, Schema, Subset, sample_at
+from penstock.packing.ranges import advised, gathered, places_of, resident_share, stored_rows
+from penstock.samples import RESERVED, Field, Origin, Raw, ReadSample, Sample, Schema, Subset, sample_at
 from penstock.storage.advising import DONE, SOON
 
 if TYPE_CHECKING:
@@ -121,12 +122,25 @@ class Pack:
     def annotations(self, index: int) -> Sample:
         """Every field but the pixels, and where the sample comes from."""
         views, row = self._shard_of(index).row(self._row[index])
-        sample = {name: views[name].value(row) for name in ("key", "group", "split", "origin")}
+        sample = {name: views[name].value(row) for name in RESERVED}
         for field in self.schema.fields:
             if field.kind not in ("image", "mask"):
                 shape = views[shape_column(field)].value(row) if shape_column(field) in views else None
                 sample[field.name] = _restored(field, views[field.name].value(row), shape)
         return sample
+
+    def annotations_many(self, indices: NDArray[np.int64]) -> list[Sample]:
+        """What `annotations` gives for these samples, column by column."""
+        fields = [field for field in self.schema.fields if field.kind not in ("image", "mask")]
+        if any(field.kind == "array" for field in fields):  # whose shapes may stand in other columns
+            return [self.annotations(index) for index in indices.tolist()]
+        names = (*RESERVED, *(field.name for field in fields))
+        rows = stored_rows(names, self.columns, self._mapped, indices)
+        samples = [dict(zip(names, row, strict=True)) for row in rows]
+        for field in fields:
+            for sample in samples:
+                sample[field.name] = _restored(field, sample[field.name], None)
+        return samples
 
     def _map(self, number: int) -> MappedShard:
         # Two threads may map the same shard at once; the later one wins and nothing is lost.
@@ -218,6 +232,12 @@ class Pack:
                 raise RecipeError(f"field {name!r} has another length in every sample; read it sample by sample.")
         values = self.table([name]).column(0).to_pylist()
         return np.array(values)
+
+    def read_many(self, indices: Sequence[int], allocate: Callable[[int], memoryview]) -> list[ReadSample | None]:
+        """Several encoded images, as views of the mapped shards; none where each is checked when it is read."""
+        if self.verify_on_read or not self.encoded_images:
+            return [None] * len(indices)
+        return [ReadSample(self.read(index)) for index in indices]
 
     # What flows ask of many samples at once
 

@@ -80,10 +80,10 @@ def read_bytes(path: PathLike) -> bytes:
 
 
 def read_samples(
-    files: Sequence[str], indices: range, allocate: Callable[[int], memoryview]
+    files: Sequence[str], indices: Sequence[int], allocate: Callable[[int], memoryview]
 ) -> list[ReadSample | None]:
     """Files of a source whose samples are whole files, read together; see `read_many` in samples.py."""
-    paths = files[indices.start : indices.stop]
+    paths = [files[index] for index in indices]
     found = zip(indices, paths, read_files(paths, allocate), strict=True)
     return [
         None if read is None else ReadSample(Raw(index, read.data), Origin(path, read.size, read.changed_ns))

@@ -14,81 +14,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
-
-import numpy as np
-
-from penstock.codecs.examples import encode_around, encode_example
-from penstock.codecs.headers import sniff
-from penstock.codecs.tfrecord import ends_of_records
+from penstock.exporting.formats.example_encoding import ExampleEncoder
 from penstock.exporting.formats.shard_files import ShardFile, shard_limits, shard_name
 from penstock.exporting.pieces import Brief, Finished, Piece, PieceWriter
 from penstock.exporting.rendering import Rendering
-from penstock.exporting.roles import Roles
 from penstock.exporting.tables import write_classes
 from penstock.packing.preparing import Row
-from penstock.samples import Field
 
 # What tf.io.decode_image reads, without animations.
 KEPT_KINDS = ("jpeg", "png", "bmp")
-
-SIDES = ("xmin", "ymin", "xmax", "ymax")
-
-
-@dataclass(frozen=True)
-class ExampleEncoder:
-    """What an Example has before and behind the image; runs in workers."""
-
-    roles: Roles
-
-    def __call__(self, row: Row) -> tuple[bytes, bytes]:
-        features = self.features(row)
-        if self.roles.image is None:
-            return encode_example(features), b""
-        return encode_around(features, "image/encoded", len(row.payload))
-
-    def features(self, row: Row) -> dict[str, Any]:
-        """All features but the bytes of the image."""
-        values = row.values
-        found: dict[str, Any] = {"image/filename": values["key"]}
-        if self.roles.image is not None:
-            found["image/format"] = sniff(row.payload)
-            found["image/height"], found["image/width"] = row.height, row.width
-        if self.roles.label is not None:
-            label = int(values[self.roles.label.name])
-            found["image/class/label"], found["image/class/text"] = label, self.roles.class_name(label)
-        if self.roles.boxes is not None:
-            found.update(self._boxes(row))
-        if values.get("group") is not None:
-            found["group"] = values["group"]
-        for field in self.roles.others:
-            found.update(_other(field, values[field.name]))
-        return found
-
-    def _boxes(self, row: Row) -> dict[str, Any]:
-        boxes, labels = self.roles.boxes_of(row.values)
-        parts = boxes / np.array([row.width, row.height] * 2, np.float32)
-        found: dict[str, Any] = {f"image/object/bbox/{side}": parts[:, number] for number, side in enumerate(SIDES)}
-        if self.roles.box_label is not None:
-            found["image/object/class/label"] = labels + 1
-            found["image/object/class/text"] = [self.roles.class_name(int(label)) for label in labels]
-        return found
-
-
-def frame_rows(rows: Sequence[Row]) -> None:
-    """Make records of Examples; all those of a task in one call, which does not hold the interpreter."""
-    pieces = tuple([piece for row in rows for piece in (row.before, row.payload, row.behind)])
-    for row, (head, tail) in zip(rows, ends_of_records(pieces), strict=True):
-        row.before, row.behind = head + row.before, row.behind + tail
-
-
-def _other(field: Field, value: Any) -> dict[str, Any]:
-    found = {field.name: value}
-    if field.kind == "array" and None in (field.shape or ()):
-        found[f"{field.name}/shape"] = np.array(np.asarray(value).shape, np.int64)
-    return found
 
 
 class TFRecord:
@@ -102,7 +36,7 @@ class TFRecord:
 
     def rendering(self) -> Rendering:
         encoder = ExampleEncoder(self.brief.roles)
-        return Rendering(KEPT_KINDS, self.brief.options.quality, surround=encoder, frame=frame_rows)
+        return Rendering(KEPT_KINDS, self.brief.options.quality, surround=encoder, frame=encoder.frame)
 
     def left_out(self) -> tuple[str, ...]:
         return ()

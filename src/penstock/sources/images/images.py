@@ -107,7 +107,7 @@ class Images:
     def read(self, index: int) -> Raw:
         return Raw(index, read_bytes(self._list.files[index]))
 
-    def read_many(self, indices: range, allocate: Callable[[int], memoryview]) -> list[ReadSample | None]:
+    def read_many(self, indices: Sequence[int], allocate: Callable[[int], memoryview]) -> list[ReadSample | None]:
         """Several images in one call, those that cannot be read left to `read`."""
         return read_samples(self._list.files, indices, allocate)
 

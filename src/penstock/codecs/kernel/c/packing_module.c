@@ -4,6 +4,7 @@
 
 #include "packing_module.h"
 #include "files.h"
+#include "jpeg_headers.h"
 #include "measure.h"
 
 /* A writable buffer of exactly so many items. */
@@ -155,6 +156,34 @@ PyObject *penstock_measure_halved_call(PyObject *module, PyObject *arguments)
         penstock_measure_halved(self.sources, (size_t)self.count, least_side > 0 ? (unsigned)least_side : 0, sums.buf);
         Py_END_ALLOW_THREADS
         PyBuffer_Release(&sums);
+        done = 1;
+    }
+    release_images(&self);
+    return done ? Py_NewRef(Py_None) : NULL;
+}
+
+static void read_headers(const images *self, penstock_header *headers)
+{
+    for (Py_ssize_t i = 0; i < self->count; i++)
+        if (!penstock_plain_jpeg(self->sources[i].bytes, self->sources[i].size, &headers[i]))
+            headers[i] = (penstock_header){0};
+}
+
+PyObject *penstock_jpeg_headers_call(PyObject *module, PyObject *arguments)
+{
+    PyObject *sources, *object;
+    Py_buffer headers;
+    images self = {0};
+    int done = 0;
+    (void)module;
+    if (!PyArg_ParseTuple(arguments, "O!O", &PyTuple_Type, &sources, &object))
+        return NULL;
+    if (hold_images(&self, sources) &&
+        hold_items(object, &headers, PyBUF_WRITABLE, self.count, sizeof(penstock_header))) {
+        Py_BEGIN_ALLOW_THREADS
+        read_headers(&self, headers.buf);
+        Py_END_ALLOW_THREADS
+        PyBuffer_Release(&headers);
         done = 1;
     }
     release_images(&self);

@@ -11,9 +11,13 @@
 #define PENSTOCK_MEASURE_HALVED_TEXT                                                                                   \
     "measure_halved(sources, least_side, sums)\n"                                                                      \
     "Fill n×7 uint64 with pixels, sums and squares of JPEGs at half their size; no pixels where that is not possible."
+#define PENSTOCK_JPEG_HEADERS_TEXT                                                                                     \
+    "jpeg_headers(sources, headers)\n"                                                                                 \
+    "Fill n×4 int64 with width, height, channels and bits of JPEGs; zeros where that needs a second look."
 
 PyObject *penstock_look_at_files_call(PyObject *module, PyObject *arguments);
 PyObject *penstock_read_files_call(PyObject *module, PyObject *arguments);
 PyObject *penstock_measure_halved_call(PyObject *module, PyObject *arguments);
+PyObject *penstock_jpeg_headers_call(PyObject *module, PyObject *arguments);
 
 #endif

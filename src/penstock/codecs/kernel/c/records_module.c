@@ -6,6 +6,7 @@
 
 #include "records_module.h"
 #include "crc32c.h"
+#include "example_records.h"
 #include "records.h"
 
 /* Below this, getting the GIL back may cost more than the checksum: 64 KB take about 10 µs. */
@@ -122,6 +123,86 @@ PyObject *penstock_frame_call(PyObject *module, PyObject *pieces)
     PyObject *ends = hold_buffers(&self, pieces) ? framed(&self) : NULL;
     release_buffers(&self);
     return ends;
+}
+
+/* Examples around their images: bytes objects are made first, then filled without the GIL, before anybody has them. */
+typedef struct {
+    penstock_piece pieces[PENSTOCK_PIECES];
+    uint8_t *before, *behind;
+    size_t before_size;
+} example_record;
+
+static PyObject *empty_bytes(size_t size, uint8_t **memory)
+{
+    PyObject *bytes = PyBytes_FromStringAndSize(NULL, (Py_ssize_t)size);
+    if (bytes != NULL)
+        *memory = (uint8_t *)PyBytes_AsString(bytes);
+    return bytes;
+}
+
+/* A pair of bytes objects for one record. */
+static PyObject *pair_for(example_record *record, const Py_buffer *views, penstock_piece name)
+{
+    for (int i = 0; i < PENSTOCK_PIECES; i++)
+        record->pieces[i] = (penstock_piece){views[i].buf, (size_t)views[i].len};
+    record->before_size = penstock_size_before(record->pieces, name);
+    PyObject *before = empty_bytes(record->before_size, &record->before);
+    PyObject *behind = empty_bytes(penstock_size_behind(record->pieces), &record->behind);
+    if (before == NULL || behind == NULL) {
+        Py_XDECREF(before);
+        Py_XDECREF(behind);
+        return NULL;
+    }
+    return Py_BuildValue("(NN)", before, behind);
+}
+
+static PyObject *pairs_for(example_record *records, Py_ssize_t count, const Py_buffer *views, penstock_piece name)
+{
+    PyObject *list = PyList_New(count);
+    for (Py_ssize_t i = 0; list != NULL && i < count; i++) {
+        PyObject *pair = pair_for(&records[i], views + i * PENSTOCK_PIECES, name);
+        if (pair == NULL || PyList_SetItem(list, i, pair) != 0)
+            Py_CLEAR(list);
+    }
+    return list;
+}
+
+static PyObject *framed_examples(const buffers *pieces, penstock_piece name)
+{
+    Py_ssize_t count = pieces->count / PENSTOCK_PIECES;
+    example_record *records = PyMem_Calloc((size_t)count + 1, sizeof *records);
+    if (records == NULL)
+        return PyErr_NoMemory();
+    PyObject *list = pairs_for(records, count, pieces->views, name);
+    if (list != NULL) {
+        Py_BEGIN_ALLOW_THREADS
+        for (example_record *record = records; record < records + count; record++) {
+            penstock_put_before(record->pieces, name, record->before);
+            penstock_put_behind(record->pieces, record->before, record->before_size, record->behind);
+        }
+        Py_END_ALLOW_THREADS
+    }
+    PyMem_Free(records);
+    return list;
+}
+
+PyObject *penstock_frame_examples_call(PyObject *module, PyObject *arguments)
+{
+    PyObject *pieces;
+    const char *name;
+    Py_ssize_t name_size;
+    buffers self = {0};
+    (void)module;
+    if (!PyArg_ParseTuple(arguments, "O!y#", &PyTuple_Type, &pieces, &name, &name_size))
+        return NULL;
+    if (PyTuple_Size(pieces) % PENSTOCK_PIECES) {
+        PyErr_SetString(PyExc_TypeError, "a tuple with three pieces of each Example is expected");
+        return NULL;
+    }
+    penstock_piece feature = {(const uint8_t *)name, (size_t)name_size};
+    PyObject *list = hold_buffers(&self, pieces) ? framed_examples(&self, feature) : NULL;
+    release_buffers(&self);
+    return list;
 }
 
 PyObject *penstock_scan_records_call(PyObject *module, PyObject *arguments)

@@ -8,6 +8,9 @@
 #define PENSTOCK_FRAME_TEXT                                                                                            \
     "frame(pieces)\n"                                                                                                  \
     "Pairs of what records have before and behind payloads, each of which is given in three pieces."
+#define PENSTOCK_FRAME_EXAMPLES_TEXT                                                                                   \
+    "frame_examples(pieces, name)\n"                                                                                   \
+    "Pairs of what records have before and behind the bytes of a feature, given with the entries around it."
 #define PENSTOCK_SCAN_RECORDS_TEXT                                                                                     \
     "scan_records(data, position, places)\n"                                                                           \
     "Fill n×2 int64 with offset and length of payloads; returns how many, where it stopped, and why."
@@ -20,6 +23,7 @@
 
 PyObject *penstock_masked_crc32c_call(PyObject *module, PyObject *data);
 PyObject *penstock_frame_call(PyObject *module, PyObject *pieces);
+PyObject *penstock_frame_examples_call(PyObject *module, PyObject *arguments);
 PyObject *penstock_scan_records_call(PyObject *module, PyObject *arguments);
 PyObject *penstock_check_records_call(PyObject *module, PyObject *arguments);
 PyObject *penstock_find_features_call(PyObject *module, PyObject *arguments);
