@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 import threading
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -12,11 +14,12 @@ import numpy as np
 import pytest
 
 import penstock as ps
+from leftovers import assert_nothing_left, held, until
 from penstock.codecs.video_groups import GroupLimits, Starts
 from penstock.codecs.video_packets import scan_packets
 from penstock.sources.videos.frame_memory import FrameMemory
 from penstock.sources.videos.frame_streams import FrameBlock, FrameStream, StreamedVideo
-from penstock.sources.videos.frame_supplies import Begin, StoredVideo
+from penstock.sources.videos.frame_supplies import Begin, MadeFrames, StoredVideo, Task
 from penstock.sources.videos.framing import make_framing
 from penstock.sources.videos.supplying import named_videos, supply_of
 from video_making import damage_packets, number_shown, numbered_frame, packet_places, turn_clockwise, write_video
@@ -229,6 +232,59 @@ def test_leaving_early_leaves_no_thread(tmp_path: Path) -> None:
         next(video.blocks())
         break
     assert threading.active_count() == before
+
+
+class Collecting:
+    """A video during which garbage is collected, in the thread that hands out its tasks or in one that makes frames."""
+
+    file = "collecting"
+
+    def __init__(self, place: str) -> None:
+        self._place = place
+        self.dropped, self.collected = threading.Event(), threading.Event()
+
+    def expected(self) -> int:
+        return 2
+
+    def tasks(self, begin: Begin, memory: FrameMemory) -> Iterator[Task]:
+        yield Task(lambda: [MadeFrames(np.zeros(1), np.zeros((1, 2, 2, 3), np.uint8), {})], 0)
+        if self._place == "worker":
+            yield Task(self._collect, 0)
+        else:
+            self._collect()
+
+    def _collect(self) -> list[MadeFrames]:
+        self.dropped.wait()
+        gc.collect()
+        self.collected.set()
+        return []
+
+    def remarks(self, frame_count: int) -> list[ps.Problem]:
+        return []
+
+    def close(self) -> None:
+        return
+
+
+@pytest.mark.parametrize("place", ["worker", "puller"])
+def test_a_stream_may_be_collected_as_garbage_by_one_of_its_own_threads(place: str, gc_off: None) -> None:
+    before, supply = held(), Collecting(place)
+    videos = iter(FrameStream([supply, supply], workers=2))
+    assert len(next(next(videos).blocks()).times) == 1
+    ring: list[Any] = [videos]
+    ring.append(ring)
+    del videos, ring
+    supply.dropped.set()
+    until(supply.collected.is_set, "a thread of the stream collected garbage")
+    assert_nothing_left(before)
+
+
+@pytest.fixture
+def gc_off() -> Iterator[None]:
+    gc.collect()
+    gc.disable()
+    yield
+    gc.enable()
 
 
 def test_memory_ahead_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -104,13 +104,22 @@ class FrameStream:
         items: queue.SimpleQueue[_Item] = queue.SimpleQueue()
         gate = _Gate(self._workers + 1, AHEAD_BYTES)  # more would only be more memory that is cold
         opened: list[Supply] = []
-        with ThreadPoolExecutor(self._workers, "penstock-frames") as pool:
-            puller = threading.Thread(target=self._pull, args=(pool, items, gate, opened), daemon=True)
-            puller.start()
-            try:
-                yield from _videos(items, gate)
-            finally:
-                gate.close()
+        own_threads: set[int] = set()
+        pool = ThreadPoolExecutor(
+            self._workers, "penstock-frames", initializer=lambda: own_threads.add(threading.get_ident())
+        )
+        given = (pool, items, gate, opened)
+        puller = threading.Thread(target=self._pull, args=given, name="penstock-puller", daemon=True)
+        puller.start()
+        try:
+            yield from _videos(items, gate)
+        finally:
+            gate.close()
+            # A stream that was left unfinished goes when garbage is collected, in whichever thread that happens: one
+            # of its own cannot wait for itself, nor for others that may wait for what it holds.
+            if threading.get_ident() in own_threads | {puller.ident}:
+                pool.shutdown(wait=False, cancel_futures=True)
+            else:
                 puller.join()
                 pool.shutdown(cancel_futures=True)
                 for supply in opened:
