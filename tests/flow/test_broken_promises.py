@@ -69,8 +69,8 @@ def state_one_too_early(self: running.Running) -> dict[str, Any]:
 
 def slot_that_comes_back_at_once(self: slots.SlotRing) -> Any:
     taken = TAKE(self)
-    if taken is not None and taken[0] not in self._returned:
-        self._returned.append(taken[0])
+    if taken is not None:
+        self._returned.put(taken[0])
     return taken
 
 

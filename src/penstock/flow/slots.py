@@ -2,7 +2,8 @@
 
 A batch is handed out as arrays over one lease of the slot's memory. numpy keeps the lease alive as long as any
 array or view of it exists; when it goes, the slot is free again. A batch that the user keeps is never overwritten.
-Memory in the hands of the user is the user's: it is not counted in the budget until the slot comes back.
+Memory in the hands of the user is the user's: it is not counted in the budget until the slot comes back. Between
+epochs the slots of threads wait as memory that the system may take back, and are not counted either.
 """
 
 from __future__ import annotations
