@@ -68,29 +68,43 @@ PENSTOCK_WIDE static inline void write_four(uint8_t *pixels, __m128i four)
     _mm_storeu_si128((__m128i *)pixels, _mm_shuffle_epi8(four, order));
 }
 
-/* Sixteen pixels at a time, while two more follow for what is written too much; returns how many. */
-PENSTOCK_WIDE static int write_widely(uint8_t *restrict pixels, const penstock_row *row, const penstock_matrix *matrix,
-                                      const shifts *shift)
+/* Sixteen pixels from i on; four bytes more than they have are written. */
+PENSTOCK_WIDE static inline void write_sixteen(uint8_t *pixels, const penstock_row *row, int i,
+                                               const penstock_matrix *matrix, const shifts *shift)
 {
     const __m256i add_red = _mm256_set1_epi32(shift->red), add_blue = _mm256_set1_epi32(shift->blue);
     int of_red = two_numbers(matrix->luma, matrix->red_of_v), of_blue = two_numbers(matrix->luma, matrix->blue_of_u);
+    __m256i y = _mm256_loadu_si256((const __m256i *)(row->y + i));
+    __m256i u = _mm256_loadu_si256((const __m256i *)(row->u + i));
+    __m256i v = _mm256_loadu_si256((const __m256i *)(row->v + i));
+    __m256i red = weighed(y, v, of_red, add_red, add_red), blue = weighed(y, u, of_blue, add_blue, add_blue);
+    __m256i green = green_of(y, u, v, matrix, shift->green);
+    __m256i red_blue = _mm256_packus_epi16(red, blue), greens = _mm256_packus_epi16(green, green);
+    __m256i red_green = _mm256_unpacklo_epi8(red_blue, greens);
+    __m256i blue_blue = _mm256_unpackhi_epi8(red_blue, red_blue);
+    __m256i even = _mm256_unpacklo_epi16(red_green, blue_blue), odd = _mm256_unpackhi_epi16(red_green, blue_blue);
+    write_four(pixels, _mm256_castsi256_si128(even));
+    write_four(pixels + 12, _mm256_castsi256_si128(odd));
+    write_four(pixels + 24, _mm256_extracti128_si256(even, 1));
+    write_four(pixels + 36, _mm256_extracti128_si256(odd, 1));
+}
+
+/* Sixteen pixels at a time, while two more follow for what is written too much; the last, some of which may be there
+ * already, by way of other memory. Returns how many are written: all, or none of fewer than sixteen. */
+PENSTOCK_WIDE static int write_widely(uint8_t *restrict pixels, const penstock_row *row, const penstock_matrix *matrix,
+                                      const shifts *shift)
+{
+    if (row->count < 16)
+        return 0;
     int i = 0;
-    for (; i + 16 + 2 <= row->count; i += 16) {
-        __m256i y = _mm256_loadu_si256((const __m256i *)(row->y + i));
-        __m256i u = _mm256_loadu_si256((const __m256i *)(row->u + i));
-        __m256i v = _mm256_loadu_si256((const __m256i *)(row->v + i));
-        __m256i red = weighed(y, v, of_red, add_red, add_red), blue = weighed(y, u, of_blue, add_blue, add_blue);
-        __m256i green = green_of(y, u, v, matrix, shift->green);
-        __m256i red_blue = _mm256_packus_epi16(red, blue), greens = _mm256_packus_epi16(green, green);
-        __m256i red_green = _mm256_unpacklo_epi8(red_blue, greens);
-        __m256i blue_blue = _mm256_unpackhi_epi8(red_blue, red_blue);
-        __m256i even = _mm256_unpacklo_epi16(red_green, blue_blue), odd = _mm256_unpackhi_epi16(red_green, blue_blue);
-        write_four(pixels + 3 * i, _mm256_castsi256_si128(even));
-        write_four(pixels + 3 * i + 12, _mm256_castsi256_si128(odd));
-        write_four(pixels + 3 * i + 24, _mm256_extracti128_si256(even, 1));
-        write_four(pixels + 3 * i + 36, _mm256_extracti128_si256(odd, 1));
+    for (; i + 16 + 2 <= row->count; i += 16)
+        write_sixteen(pixels + 3 * i, row, i, matrix, shift);
+    for (uint8_t last[3 * 16 + 4]; i < row->count; i += 16) {
+        int from = i + 16 <= row->count ? i : row->count - 16;
+        write_sixteen(last, row, from, matrix, shift);
+        memcpy(pixels + 3 * from, last, 3 * 16);
     }
-    return i;
+    return row->count;
 }
 #endif
 

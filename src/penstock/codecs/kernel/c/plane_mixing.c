@@ -150,8 +150,8 @@ PENSTOCK_WIDE static inline void mix_thirty_two(int16_t *mixed, const uint8_t *c
     _mm256_storeu_si256((__m256i *)(mixed + i + 16), _mm256_permute2x128_si256(first, second, 0x31));
 }
 
-PENSTOCK_WIDE static void mix_widely(int16_t *restrict mixed, const uint8_t *const *lines, const int16_t *weights,
-                                     int taps, int width)
+PENSTOCK_WIDE static inline void mix_thirty_twos(int16_t *restrict mixed, const uint8_t *const *lines,
+                                                 const int16_t *weights, int taps, int width)
 {
     for (int i = 0; i + 32 <= width; i += 32)
         mix_thirty_two(mixed, lines, weights, taps, i);
@@ -159,14 +159,22 @@ PENSTOCK_WIDE static void mix_widely(int16_t *restrict mixed, const uint8_t *con
         mix_thirty_two(mixed, lines, weights, taps, width - 32);
 }
 
-PENSTOCK_WIDE static inline __m256i both_halves(__m128i lower, __m128i upper)
+/* Few taps are the rule, and for these the compiler leaves the inner loop out. */
+PENSTOCK_WIDE static void mix_widely(int16_t *restrict mixed, const uint8_t *const *lines, const int16_t *weights,
+                                     int taps, int width)
 {
-    return _mm256_inserti128_si256(_mm256_castsi128_si256(lower), upper, 1);
+    if (taps == ROW_STEP)
+        mix_thirty_twos(mixed, lines, weights, ROW_STEP, width);
+    else if (taps == 2 * ROW_STEP)
+        mix_thirty_twos(mixed, lines, weights, 2 * ROW_STEP, width);
+    else
+        mix_thirty_twos(mixed, lines, weights, taps, width);
 }
 
-PENSTOCK_WIDE static inline __m128i two_places(const int16_t *left, const int16_t *right)
+PENSTOCK_WIDE static inline __m256i eight_inputs(const int16_t *lower, const int16_t *upper)
 {
-    return _mm_unpacklo_epi64(_mm_loadl_epi64((const __m128i *)left), _mm_loadl_epi64((const __m128i *)right));
+    return _mm256_inserti128_si256(_mm256_castsi128_si256(_mm_loadu_si128((const __m128i *)lower)),
+                                   _mm_loadu_si128((const __m128i *)upper), 1);
 }
 
 /* Values i to i + 3 of four taps, each as two sums that are still to be added. */
@@ -174,20 +182,32 @@ PENSTOCK_WIDE static inline __m256i four_sums(const int16_t *mixed, const pensto
 {
     const int32_t *first = columns->first + i;
     __m256i weights = _mm256_loadu_si256((const __m256i *)(columns->weights + (size_t)i * COLUMN_STEP));
-    __m256i values = both_halves(two_places(mixed + first[0], mixed + first[1]),
-                                 two_places(mixed + first[2], mixed + first[3]));
-    return _mm256_madd_epi16(values, weights);
+    __m256i orders = _mm256_loadu_si256((const __m256i *)(columns->orders + (size_t)i / 2 * PENSTOCK_ORDER_BYTES));
+    __m256i inputs = eight_inputs(mixed + first[0], mixed + first[2]);
+    return _mm256_madd_epi16(_mm256_shuffle_epi8(inputs, orders), weights);
+}
+
+/* Values i to i + 7, in the order 0 1 4 5 and 2 3 6 7. */
+PENSTOCK_WIDE static inline __m256i eight_values(const int16_t *mixed, const penstock_side *columns, int i)
+{
+    __m256i sums = _mm256_hadd_epi32(four_sums(mixed, columns, i), four_sums(mixed, columns, i + 4));
+    return _mm256_srai_epi32(_mm256_add_epi32(sums, _mm256_set1_epi32(COLUMN_HALF)), COLUMN_SHIFT);
 }
 
 PENSTOCK_WIDE static void finish_widely(int16_t *restrict finished, const int16_t *restrict mixed,
                                         const penstock_side *columns)
 {
-    for (int i = 0; i < columns->count; i += FINISHED_STEP) {
-        __m256i sums = _mm256_hadd_epi32(four_sums(mixed, columns, i), four_sums(mixed, columns, i + 4));
-        sums = _mm256_srai_epi32(_mm256_add_epi32(sums, _mm256_set1_epi32(COLUMN_HALF)), COLUMN_SHIFT);
-        sums = _mm256_permute4x64_epi64(sums, _MM_SHUFFLE(3, 1, 2, 0));
+    const __m256i in_order = _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7);
+    int i = 0;
+    for (; i + 2 * FINISHED_STEP <= columns->count; i += 2 * FINISHED_STEP) {
+        __m256i values = _mm256_packs_epi32(eight_values(mixed, columns, i),
+                                            eight_values(mixed, columns, i + FINISHED_STEP));
+        _mm256_storeu_si256((__m256i *)(finished + i), _mm256_permutevar8x32_epi32(values, in_order));
+    }
+    for (; i < columns->count; i += FINISHED_STEP) {
+        __m256i values = _mm256_permute4x64_epi64(eight_values(mixed, columns, i), _MM_SHUFFLE(3, 1, 2, 0));
         _mm_storeu_si128((__m128i *)(finished + i),
-                         _mm_packs_epi32(_mm256_castsi256_si128(sums), _mm256_extracti128_si256(sums, 1)));
+                         _mm_packs_epi32(_mm256_castsi256_si128(values), _mm256_extracti128_si256(values, 1)));
     }
 }
 #endif

@@ -72,7 +72,22 @@ void penstock_plan_rows(penstock_side *side, int length, double shift)
     plan(side, length, shift, row_weight);
 }
 
+/* Four taps are for factors below three, so the second of two values begins at most three inputs behind the first. */
+static void order_inputs(penstock_side *side)
+{
+    for (int i = 0; i < side->count; i += 2) {
+        uint8_t *order = side->orders + i / 2 * PENSTOCK_ORDER_BYTES;
+        int behind = i + 1 < side->count ? side->first[i + 1] - side->first[i] : 0;
+        for (int byte = 0; byte < PENSTOCK_COLUMN_INPUTS; byte++) {
+            order[byte] = (uint8_t)byte;
+            order[PENSTOCK_COLUMN_INPUTS + byte] = (uint8_t)(2 * behind + byte);
+        }
+    }
+}
+
 void penstock_plan_columns(penstock_side *side, int length, double shift)
 {
     plan(side, length, shift, column_weight);
+    if (side->taps == COLUMN_STEP)
+        order_inputs(side);
 }

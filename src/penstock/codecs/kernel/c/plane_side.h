@@ -10,13 +10,18 @@
 enum { PENSTOCK_WEIGHT_BITS = 14, PENSTOCK_ROW_BITS = 7, PENSTOCK_FINISHED_BITS = 6 };
 /* Rows are taken two at a time, columns four, and finished values are made eight at a time. */
 enum { PENSTOCK_ROW_STEP = 2, PENSTOCK_COLUMN_STEP = 4, PENSTOCK_FINISHED_STEP = 8 };
+/* What is read at once of a mixed row where columns have four taps. */
+enum { PENSTOCK_COLUMN_INPUTS = 8, PENSTOCK_ORDER_BYTES = 2 * PENSTOCK_COLUMN_INPUTS };
 
 /* Value i is the sum of `taps` inputs from first[i] on, times weights, which are zero behind the last that counts and
- * for values behind the last. The weights of columns stand together for two values, four taps of each. */
+ * for values behind the last. The weights of columns stand together for two values, four taps of each. Where columns
+ * have four taps, both values of two are made of eight inputs from the first of them on: `orders` says of which bytes,
+ * sixteen for each two values. */
 typedef struct {
     int count, taps;
     int32_t *first;
     int16_t *weights;
+    uint8_t *orders;
 } penstock_side;
 
 /* How many taps `count` values need that are made of `length` inputs, a multiple of the step. */
@@ -31,7 +36,8 @@ void penstock_plan_columns(penstock_side *side, int length, double shift);
 void penstock_mix_lines(int16_t *restrict mixed, const uint8_t *const *lines, const int16_t *weights, int taps,
                         int width);
 
-/* A mixed row, readable for all taps of all values, as a finished one, writable for a multiple of the step. */
+/* A mixed row, readable for all taps and for eight inputs of all values, as a finished one, writable for a multiple of
+ * the step. */
 void penstock_finish_line(int16_t *restrict finished, const int16_t *restrict mixed, const penstock_side *columns);
 
 #endif

@@ -44,9 +44,10 @@ static size_t in_eights(int count)
 
 static penstock_side lay_out_side(stretches *from, int count, int taps)
 {
-    penstock_side side = {count, taps, NULL, NULL};
+    penstock_side side = {count, taps, NULL, NULL, NULL};
     side.first = stretch(from, in_eights(count), sizeof *side.first);
     side.weights = stretch(from, in_eights(count) * (size_t)taps, sizeof *side.weights);
+    side.orders = stretch(from, in_eights(count) / 2, PENSTOCK_ORDER_BYTES);
     return side;
 }
 
@@ -64,13 +65,14 @@ static void lay_out_plane(stretches *from, seen_plane *self, const penstock_pict
     self->rows = lay_out_side(from, height, penstock_side_taps(self->height, height, PENSTOCK_ROW_STEP));
 }
 
-/* Luma has the most columns and taps, and taps may reach past the last column. */
+/* Luma has the most columns and taps, and what is read may reach past the last column. */
 static void lay_out(stretches *from, workshop *self, const penstock_picture *picture, int width, int height)
 {
     for (int i = 0; i < PENSTOCK_PLANES; i++)
         lay_out_plane(from, &self->planes[i], picture, i, width, height);
     const seen_plane *luma = &self->planes[0];
-    self->mixed = stretch(from, (size_t)luma->width + (size_t)luma->columns.taps, sizeof *self->mixed);
+    size_t behind = (size_t)luma->columns.taps + PENSTOCK_COLUMN_INPUTS;
+    self->mixed = stretch(from, (size_t)luma->width + behind, sizeof *self->mixed);
     self->lines = stretch(from, (size_t)luma->rows.taps, sizeof *self->lines);
 }
 
