@@ -40,35 +40,50 @@ def main() -> None:
 
 
 def examined(ailment: Ailment, rounds: int) -> Iterator[Result]:
-    """What the doctor says, and whether it is so."""
+    """What the doctor says, and whether it is so: rounds are before and after its look, since machines change pace."""
+    patients = Patients(ailment)
+    patients.measure(rounds - rounds // 2)
     flow, step = ailment.sick()
     found = ps.doctor(flow, step)
+    patients.measure(rounds // 2)
+    patients.close()
     named, wanted = (found.verdict.resource, found.verdict.hop), (ailment.resource, ailment.hop)
     yield Result(f"{ailment.name}: what binds", " ".join(named), " ".join(wanted), named == wanted)
     yield Result(
         f"{ailment.name}: time", f"{found.seconds:.1f} s", f"< {LONGEST_SECONDS:.0f} s", found.seconds < LONGEST_SECONDS
     )
-    remedies = {one.name: one for one in found.remedies if one.name in ailment.cures}
-    if ailment.remedy not in remedies:
+    remedies = [one for one in found.remedies if one.name in ailment.cures]
+    if ailment.remedy not in [one.name for one in remedies]:
         names = ", ".join(one.name for one in found.remedies) or "none"
         yield Result(f"{ailment.name}: its remedy", names, ailment.remedy, False)
-    for name, real in speed_ups(ailment, list(remedies), rounds).items():
-        remedy = remedies[name]
+    for remedy in remedies:
+        real = patients.speed_up(remedy.name)
         error = remedy.speed_up / real - 1
         figure = f"× {remedy.speed_up:.2f} predicted, × {real:.2f} measured ({error:+.0%})"
         yield Result(f"{ailment.name}: {remedy.what}", figure, f"within {MOST_ERROR:.0%}", abs(error) <= MOST_ERROR)
 
 
-def speed_ups(ailment: Ailment, names: list[str], rounds: int) -> dict[str, float]:
-    """How many times as fast the patient is with each remedy, in alternating rounds."""
-    cases = [ailment.sick(), *(ailment.cures[name]() for name in names)]
-    for case in cases:
-        _samples(*case, WARM_SECONDS, most_epochs=1)  # starts workers and fills caches
-    found = [[rate(*case) for case in cases] for _ in range(rounds)]
-    for flow, _ in cases:
-        flow.close()
-    before, *after = (statistics.median(rates) for rates in zip(*found, strict=True))
-    return {name: rate / before for name, rate in zip(names, after, strict=True)}
+class Patients:
+    """One ailment before and after each remedy, measured in alternating rounds."""
+
+    def __init__(self, ailment: Ailment) -> None:
+        self._cases = {"": ailment.sick(), **{name: cure() for name, cure in ailment.cures.items()}}
+        self._rates: dict[str, list[float]] = {name: [] for name in self._cases}
+        for case in self._cases.values():
+            _samples(*case, WARM_SECONDS, most_epochs=1)  # starts workers and fills caches
+
+    def measure(self, rounds: int) -> None:
+        for _ in range(rounds):
+            for name, case in self._cases.items():
+                self._rates[name].append(rate(*case))
+
+    def speed_up(self, remedy: str) -> float:
+        """How many times as fast it is with a remedy."""
+        return statistics.median(self._rates[remedy]) / statistics.median(self._rates[""])
+
+    def close(self) -> None:
+        for flow, _ in self._cases.values():
+            flow.close()
 
 
 def rate(flow: ps.Flow, step: Step | None) -> float:

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from ailing_sources import Distant, Quick, cached_flow_of, flow_of, slow_step
+from penstock.diagnosis import comparing
 from penstock.diagnosis.comparing import Case, settle, take, times_as_fast
 
 
@@ -18,6 +19,13 @@ def test_the_same_flow_twice_is_as_fast_as_itself() -> None:
 def test_four_workers_wait_for_a_distant_disk_together() -> None:
     one, four = (Case(flow_of(Distant(), workers=number)) for number in (1, 4))
     assert times_as_fast(four, one, 0.7) > 1.5
+
+
+def test_one_pair_of_turns_that_others_disturbed_is_not_the_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    rates = iter([100, 300, 100, 20, 50, 150])  # before and after: a stall in the second pair, a slow machine then
+    monkeypatch.setattr(comparing, "take", lambda case, seconds: comparing.Taken(next(rates), 1.0))
+    case = Case(flow_of(Quick()))
+    assert times_as_fast(case, case, 0.1) == pytest.approx(3.0)
 
 
 def test_a_model_belongs_to_its_case() -> None:

@@ -12,13 +12,15 @@ import numpy as np
 import pytest
 
 import penstock as ps
-from ailing_sources import Distant, Quick, cached_flow_of, flow_of, quick_step
+from ailing_sources import Distant, Quick, Throttled, cached_flow_of, flow_of, quick_step, slow_step
 from diagnosis.patients import MACHINE, feed_run, patient
 from made_sources import Pictures
 from penstock.diagnosis import trials
 from penstock.diagnosis.cost_model import ModelCost, SampleCost, Setup
 from penstock.diagnosis.diagnosis import Remedy
 from penstock.diagnosis.hardware import Gpu
+from penstock.diagnosis.kept_reads import KeptReads
+from penstock.diagnosis.reading import measured_reading
 from penstock.diagnosis.remedies import (
     MOST_REMEDIES,
     WORTH_SAYING,
@@ -31,6 +33,7 @@ from penstock.diagnosis.remedies import (
 )
 from penstock.diagnosis.spelling import Spelling
 from penstock.diagnosis.trials import applied
+from penstock.flow.making.fusing import located
 from penstock.flow.steps import Cache
 
 HOLDS_GIL = SampleCost(cpu=0.01, held=0.01)
@@ -152,6 +155,58 @@ def test_what_the_cost_model_says_of_a_setting_is_replaced_by_what_it_brings() -
     found = next(one for one in remedies if one.name == "workers")
     assert found.speed_up > 1.5
     assert found.speed_up != workers_remedy(present).speed_up  # type: ignore[union-attr]
+
+
+def test_a_faster_disk_is_the_feed_on_samples_that_were_read_before() -> None:
+    source = Throttled()
+    present = patient(
+        flow_of(source),
+        cost=SampleCost(cpu=0.005, reading_rate=100),
+        feed=feed_run(100),
+        reading=measured_reading(source, 0.3),
+        trial_seconds=0.3,
+    )
+    found = trials.confirmed(disk_remedy(present), present)  # type: ignore[arg-type]
+    assert found.speed_up > 8  # 8 is what the cost model says
+    assert found.needs == f"at least {found.speed_up * 100:,.0f} samples/s"
+
+
+def test_samples_of_trials_are_read_before_only_where_reading_waits() -> None:
+    waiting, quick = (
+        patient(flow_of(source), reading=measured_reading(source, 0.2), feed=feed_run(100))
+        for source in (Throttled(), Quick())
+    )
+    assert isinstance(located(waiting.stand_ins, np.arange(1))[0], KeptReads)
+    assert isinstance(located(quick.stand_ins, np.arange(1))[0], Quick)
+    assert waiting.stand_ins is waiting.stand_ins  # read once for all trials
+
+
+def test_the_same_bytes_on_the_same_disk_are_not_packed() -> None:
+    flow = flow_of(Pictures(40))
+    assert trials.pack_applies(patient(flow))
+    slow_disk = SampleCost(cpu=0.01, reading_rate=100)
+    assert not trials.pack_applies(patient(flow, cost=slow_disk))
+    smaller = ps.Flow(Pictures(40, "jpeg")).map(ps.augment.RandomResizedCrop(8)).batch(4)
+    assert trials.pack_applies(patient(smaller, cost=slow_disk))
+
+
+def test_nothing_of_the_feed_is_tried_where_the_model_would_not_go_faster() -> None:
+    bound = patient(model=ModelCost(1 / 100), together=feed_run(98, 0, 10), step=slow_step)
+    assert bound.most_by_feed == pytest.approx(100 / 98)
+    found, notes = remedies_of(bound, deadline=0.0)
+    assert notes == ("not tried, because the time was over: larger batches",)
+    assert [one.name for one in found] == ["model"]
+    assert patient(model=ModelCost(1 / 100, cpu=1.0)).most_by_feed < 1  # a model that needs all cores
+
+
+def test_a_slow_model_is_not_run_again_to_see_that_it_is_slow() -> None:
+    def never(batch: dict[str, Any]) -> None:
+        raise AssertionError("it was seen long enough")
+
+    slow = patient(model=ModelCost(1.0), together=feed_run(1, 0, 10), step=never)
+    assert not trials.batch_applies(slow)
+    remedies, _ = remedies_of(slow, deadline=time.perf_counter() + 60)
+    assert [one.name for one in remedies] == ["model"]
 
 
 # Put in place

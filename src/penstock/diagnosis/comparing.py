@@ -8,6 +8,7 @@ A machine is faster now and slower then, because it gets warm or others use it: 
 
 from __future__ import annotations
 
+import statistics
 import time
 from contextlib import closing
 from dataclasses import dataclass
@@ -45,19 +46,18 @@ class Taken:
 
 
 def times_as_fast(after: Case, before: Case, seconds: float) -> float:
-    """The samples a second of one case as a factor of those of the other, in about so many seconds."""
+    """The samples a second of one case as a factor of those of the other, in about so many seconds.
+
+    The median of all pairs of turns: when others have the machine for a moment, one pair is wrong and not the answer.
+    """
     turn = seconds / (2 * PAIRS + 2)
     settle(after, 2 * turn)
-    totals = Taken(), Taken()
+    factors: list[float] = []
     begin = time.perf_counter()
-    for _ in range(PAIRS):
-        for case, total in zip((before, after), totals, strict=True):
-            taken = take(case, turn)
-            total.samples += taken.samples
-            total.seconds += taken.seconds
-        if time.perf_counter() - begin >= LONGEST_FACTOR * seconds:
-            break
-    return totals[1].rate / max(totals[0].rate, 1e-9)
+    while len(factors) < PAIRS and time.perf_counter() - begin < LONGEST_FACTOR * seconds:
+        rate_before = take(before, turn).rate
+        factors.append(take(after, turn).rate / max(rate_before, 1e-9))
+    return statistics.median(factors)
 
 
 def settle(case: Case, seconds: float) -> None:

@@ -2,18 +2,27 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
 
 from penstock.diagnosis.comparing import Case, times_as_fast
 from penstock.diagnosis.cost_model import Limit, ModelCost, SampleCost, Setup, limits, training_rate
 from penstock.diagnosis.hardware import Hardware
+from penstock.diagnosis.kept_reads import few_read
 from penstock.diagnosis.profiling import Profile
 from penstock.diagnosis.reading import Reading
 from penstock.diagnosis.runs import FeedRun, Step
 from penstock.diagnosis.spelling import Spelling
+from penstock.diagnosis.variants import few
 from penstock.flow.flow import Flow
+from penstock.samples import Source
 
 MOSTLY = 0.5
+FEWEST, MOST = 16, 256  # samples that stand for all of them
+MOST_READ_BYTES = 2**28  # of them, where they are read before a trial
 SHARE_OF_MEMORY = 0.8  # of what is free: data below that stays in memory after the first epoch
 
 
@@ -42,6 +51,16 @@ class Present:
         source = self.flow._plan.source
         return 0 if source is None else len(source)
 
+    @cached_property
+    def stand_ins(self) -> Source:
+        """As many samples as the present flow makes in the time of a trial; read already, where reading waits."""
+        source, reading = self.flow._plan.source, self.reading
+        assert source is not None
+        count = int(np.clip(self.trial_seconds * self.feed.rate, FEWEST, MOST))
+        if reading is None or not reading.warm.one.is_waiting:
+            return few(source, count)
+        return few_read(source, min(count, max(int(MOST_READ_BYTES / max(reading.warm.one.bytes, 1)), 1)))
+
     @property
     def modelled_rate(self) -> float:
         return training_rate(self.cost, self.setup, self.model)
@@ -54,6 +73,20 @@ class Present:
     @property
     def measured_rate(self) -> float:
         return self.feed.rate if self.together is None else self.together.rate
+
+    @property
+    def batch_seconds(self) -> float:
+        """From batch to batch."""
+        return self.feed.rows / max(self.measured_rate, 1e-9)
+
+    @property
+    def most_by_feed(self) -> float:
+        """What a feed that costs nothing would bring: no remedy of the feed brings more."""
+        if self.model is None:
+            return math.inf
+        return training_rate(SampleCost(0.0), replace(self.setup, share=1.0), self.model) / max(
+            self.measured_rate, 1e-9
+        )
 
     def speed_up(
         self, *, cost: SampleCost | None = None, setup: Setup | None = None, model: ModelCost | None = None

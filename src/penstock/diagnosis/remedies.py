@@ -28,7 +28,7 @@ def remedies_of(present: Present, deadline: float) -> tuple[tuple[Remedy, ...], 
     found = [_setting(make(present), present, deadline) for make in SETTINGS]
     notes, left_out = [], []
     for trial in TRIALS if can_be_tried(present.flow) else ():
-        if not trial.applies(present):
+        if (trial.is_of_feed and present.most_by_feed < WORTH_SAYING) or not trial.applies(present):
             continue
         if time.perf_counter() > deadline:
             left_out.append(trial.name)
@@ -37,7 +37,6 @@ def remedies_of(present: Present, deadline: float) -> tuple[tuple[Remedy, ...], 
             found.append(trial.make(present))
         except PenstockError as error:
             notes.append(f"{trial.name} could not be tried: {str(error).rstrip('.')}")
-    found.append(_setting(model_remedy(present), present, deadline))
     notes += [f"not tried, because the time was over: {', '.join(left_out)}"] if left_out else []
     worth = [one for one in found if one is not None and one.speed_up >= WORTH_SAYING]
     capped = [replace(one, speed_up=min(one.speed_up, MOST_SPEED_UP)) for one in worth]
@@ -45,8 +44,8 @@ def remedies_of(present: Present, deadline: float) -> tuple[tuple[Remedy, ...], 
 
 
 def _setting(remedy: Remedy | None, present: Present, deadline: float) -> Remedy | None:
-    """A setting with what it really brings; what the cost model says of it where there is no time, or no way back."""
-    if remedy is None or remedy.speed_up < WORTH_SAYING or not (remedy.is_cheap or remedy.name == "model"):
+    """A remedy with what it really brings; what the cost model says of it where there is no time, or no way back."""
+    if remedy is None or remedy.speed_up < WORTH_SAYING or not (remedy.is_cheap or remedy.name in ("disk", "model")):
         return remedy
     if not present.flow._running.has_random_access or time.perf_counter() > deadline:
         return remedy
@@ -121,7 +120,7 @@ def disk_remedy(present: Present) -> Remedy | None:
         "a disk that is never waited for",
         present.speed_up(cost=replace(present.cost, reading_rate=math.inf, wait=0.0)),
         present.spelling.move(),
-        needs=f"at least {rate_words(limits(present.cost, present.setup)[1].rate)} samples/s",
+        needs=trials.disk_words(limits(present.cost, present.setup)[1].rate),
     )
 
 
@@ -140,7 +139,7 @@ def model_remedy(present: Present) -> Remedy | None:
 
 
 Make = Callable[[Present], Remedy | None]
-SETTINGS: tuple[Make, ...] = (executor_remedy, workers_remedy, prefetch_remedy, disk_remedy)
+SETTINGS: tuple[Make, ...] = (executor_remedy, workers_remedy, prefetch_remedy, disk_remedy, model_remedy)
 
 
 class Trial(NamedTuple):
@@ -149,11 +148,12 @@ class Trial(NamedTuple):
     name: str
     applies: Callable[[Present], bool]
     make: Make
+    is_of_feed: bool = True  # whether the model stays as it is
 
 
 TRIALS = (
     Trial("a pack", trials.pack_applies, trials.pack_remedy),
     Trial("a cache", trials.cache_applies, trials.cache_remedy),
     Trial("the device", trials.device_applies, trials.device_remedy),
-    Trial("larger batches", trials.batch_applies, trials.batch_remedy),
+    Trial("larger batches", trials.batch_applies, trials.batch_remedy, is_of_feed=False),
 )

@@ -13,14 +13,14 @@ from typing import Any
 import numpy as np
 
 from penstock.codecs.headers import UnreadableImage, read_header
-from penstock.diagnosis.diagnosis import Remedy
+from penstock.diagnosis.diagnosis import Remedy, rate_words
 from penstock.diagnosis.present import Present
 from penstock.diagnosis.spelling import Spelling
 from penstock.diagnosis.variants import (
     cached,
     cached_behind,
+    can_be_tried,
     device_steps,
-    few,
     has_cache,
     in_batches,
     on_source,
@@ -39,18 +39,14 @@ from penstock.packing.reader import Pack
 from penstock.packing.writer import pack
 from penstock.samples import Source
 
-FEWEST, MOST = 16, 256  # samples that stand for all of them
 LOOKED_AT = 64  # images whose sizes stand for all
 WORTH_PACKING = 0.3  # of the seconds of a sample that are reading and decoding
 ROOM_TO_CROP = 8 / 7  # 256 px are stored for crops of 224, as is the custom
 WORTH_SHRINKING = 1.25  # times that
 BATCH_FACTOR = 4
 SMALL_BATCH = 64  # from here on, larger ones bring a network little
-
-
-def trial_samples(present: Present) -> int:
-    """So many that the present flow makes them in the time of a trial."""
-    return int(np.clip(present.trial_seconds * present.feed.rate, FEWEST, MOST))
+LONGEST_BEGINNING = 0.1  # seconds: what a batch takes longer goes into its samples, and more of them take more
+LONGEST_IN_TURNS = 1 / 20  # of a trial is one batch: else its turns take longer than people wait
 
 
 # Settings
@@ -67,10 +63,27 @@ def applied(flow: Flow, remedy: Remedy, spelling: Spelling) -> Flow:
 
 
 def confirmed(remedy: Remedy, present: Present) -> Remedy:
-    """A setting with what it really brings, in place of what the cost model says; no model is as fast as any."""
+    """A remedy with what it really brings, in place of what the cost model says; no model is as fast as any."""
+    if remedy.name == "disk":
+        return _disk_confirmed(remedy, present)
     if remedy.name == "model":
+        if present.batch_seconds > LONGEST_IN_TURNS * present.trial_seconds:
+            return remedy  # a model so slow was seen long enough
         return replace(remedy, speed_up=present.times_as_fast(rewritten(present.running), with_model=False))
     return replace(remedy, speed_up=present.times_as_fast(applied(present.running, remedy, present.spelling)))
+
+
+def _disk_confirmed(remedy: Remedy, present: Present) -> Remedy:
+    """A faster disk is the feed without reading: on samples that are in memory."""
+    if not can_be_tried(present.flow):
+        return remedy
+    speed_up = present.times_as_fast(on_source(present.flow, present.stand_ins))
+    return replace(remedy, speed_up=speed_up, needs=disk_words(speed_up * present.measured_rate))
+
+
+def disk_words(rate: float) -> str:
+    """What a disk must give."""
+    return f"at least {rate_words(rate)} samples/s"
 
 
 # A cache
@@ -85,7 +98,7 @@ def cache_remedy(present: Present) -> Remedy | None:
     flow = present.flow
     source = flow._plan.source
     assert source is not None
-    some = few(source, trial_samples(present))
+    some = present.stand_ins
     small = cached(on_source(flow, some), at_source=present.spelling.caches_source)
     caches: list[Any] = [leaf.source for leaf in small._running.program.leaves]
     speed_up = present.times_as_fast(small, warm_samples=len(some))
@@ -113,8 +126,11 @@ def cache_remedy(present: Present) -> Remedy | None:
 def pack_applies(present: Present) -> bool:
     """Where reading and decoding are worth something, of what is not packed or is stored larger than it is seen."""
     source = present.flow._plan.source
-    is_done = source is None or (_is_packed(source) and smaller_side(present.flow, source) is None)
-    return not is_done and _read_and_decode_share(present) >= WORTH_PACKING
+    if source is None or _read_and_decode_share(present) < WORTH_PACKING:
+        return False
+    # What is stored as it is comes from the same disk no faster.
+    keeps_size = smaller_side(present.flow, source) is None
+    return not (keeps_size and (_is_packed(source) or present.binding.resource == "disk"))
 
 
 def _is_packed(source: Source) -> bool:
@@ -126,7 +142,7 @@ def pack_remedy(present: Present) -> Remedy | None:
     source = present.flow._plan.source
     assert source is not None
     side = smaller_side(present.flow, source)
-    with _trial_pack(few(source, trial_samples(present)), side) as small:
+    with _trial_pack(present.stand_ins, side) as small:
         speed_up = present.times_as_fast(on_source(present.flow, small))
         disk_allows = _packed_reading(present, small) / max(present.measured_rate, 1e-9)
         size = small.bytes / len(small) * len(source)
@@ -232,7 +248,8 @@ def device_remedy(present: Present) -> Remedy | None:
 
 def batch_applies(present: Present) -> bool:
     batch = present.flow._plan.batch
-    return batch is not None and present.step is not None and batch.size <= SMALL_BATCH
+    is_small = batch is not None and batch.size <= SMALL_BATCH
+    return is_small and present.step is not None and present.batch_seconds < LONGEST_BEGINNING
 
 
 def batch_remedy(present: Present) -> Remedy | None:
