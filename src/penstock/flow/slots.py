@@ -85,13 +85,13 @@ class Returned:
         self._slots.extend(resting)
 
 
-def _may_be_reclaimed(memory: mmap.mmap) -> bool:
+def _may_be_reclaimed(memory: Any) -> bool:
     """Tell the system that nobody needs what stands in this memory; false where that cannot be said."""
-    if not hasattr(mmap, "MADV_FREE"):
+    if not (isinstance(memory, mmap.mmap) and hasattr(mmap, "MADV_FREE")):  # shared with processes, or no Linux
         return False
     try:
         memory.madvise(mmap.MADV_FREE)
-    except OSError:  # an old system, or memory of another kind
+    except OSError:  # an old system
         return False
     return True
 
