@@ -99,10 +99,12 @@ def read_sample(dataset: Any, rules: PixelRules, longest_px: int) -> TilePixels:
 
 
 def empty_tile(rules: PixelRules, width: int, height: int) -> TilePixels:
-    return TilePixels(
-        np.empty((len(rules.read_bands), height, width), rules.dtype),
-        np.empty((height, width), np.uint8) if rules.masked else None,
-    )
+    """Memory for a tile; colours stand side by side, as most rasters store them and images need them."""
+    bands = len(rules.read_bands)
+    pixels: NDArray[Any] = np.empty((bands, height, width), rules.dtype)
+    if bands == 3 and rules.dtype == "uint8":
+        pixels = np.empty((height, width, bands), np.uint8).transpose(2, 0, 1)
+    return TilePixels(pixels, np.empty((height, width), np.uint8) if rules.masked else None)
 
 
 class RowBand:
