@@ -85,7 +85,7 @@ def test_what_brings_less_than_a_tenth_is_not_said_and_the_best_come_first() -> 
     assert [one.name for one in found] == ["workers"]
     assert [one.speed_up for one in found] == sorted((one.speed_up for one in found), reverse=True)
     assert all(one.speed_up >= WORTH_SAYING for one in found) and len(found) <= MOST_REMEDIES
-    assert notes == ("not tried, because the time was over: a pack, a cache",)  # there is no device, and no model
+    assert notes == ("not tried, because the time was over: a cache, a pack",)  # there is no device, and no model
 
 
 # Trials

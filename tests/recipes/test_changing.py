@@ -27,6 +27,11 @@ def test_comments_and_other_lines_stay() -> None:
     assert found == BLOCK.replace("workers: 2", "cache: memory\n    workers: auto")
 
 
+def test_a_comment_stays_in_its_column_where_there_is_room() -> None:
+    text = "feed:\n  cache: none          # or memory\n"
+    assert changed_text(text, "feed", {"cache": "memory"}) == "feed:\n  cache: memory        # or memory\n"
+
+
 def test_a_key_without_a_value_gets_one() -> None:
     assert "prefetch: auto\ntrain" in changed_text(BLOCK, "feed", {"prefetch": "auto"})
 

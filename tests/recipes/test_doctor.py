@@ -17,6 +17,7 @@ from penstock.cli.demo_data import write_shapes
 from penstock.diagnosis.diagnosis import Applied, Remedy
 from penstock.diagnosis.spelling import Spelling
 from penstock.flow.measuring.hops import HOPS
+from penstock.recipes import doctor
 from penstock.recipes.doctor import _written, usual_flow
 
 SECONDS = 1.5
@@ -151,6 +152,32 @@ def test_apply_writes_what_helped_into_the_recipe_and_keeps_the_old_one(tmp_path
     assert "feed.cache: memory; the recipe before is" in str(written) and "Tried and taken back" in str(written)
     assert (tmp_path / "shapes.yaml.before").read_text() == RECIPE
     assert _written(written, Spelling()) == written  # data alone have no recipe
+
+
+@pytest.mark.parametrize(
+    ("remedies", "words"),
+    [((), "no remedy was found"), ((Remedy("pack", "pack", 2.0, "ps.pack"),), "none of these remedies is a setting")],
+)
+def test_apply_says_where_there_is_nothing_to_apply(
+    tmp_path: Path, remedies: tuple[Remedy, ...], words: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "shapes.yaml"
+    file.write_text(RECIPE)
+    found = replace(ps.doctor(flow_of(Quick()), seconds=1), remedies=remedies)
+    monkeypatch.setattr(doctor, "diagnose", lambda *arguments, **options: found)
+    monkeypatch.setattr(doctor, "_case", lambda *arguments: (flow_of(Quick()), None, Spelling(str(file)), "shapes"))
+    assert f"Nothing was applied: {words}" in str(ps.doctor(file, apply=True))
+    assert file.read_text() == RECIPE and not Path(f"{file}.before").exists()
+
+
+def test_apply_leaves_the_recipe_where_what_was_tried_did_not_help(tmp_path: Path) -> None:
+    file = tmp_path / "shapes.yaml"
+    file.write_text(RECIPE)
+    slower = Applied(Remedy("cache", "a cache", 2.0, "", is_cheap=True), 10, 9)
+    found = replace(ps.doctor(flow_of(Quick()), seconds=1), applied=(slower,))
+    written = str(_written(found, Spelling(str(file))))
+    assert "Tried and taken back: a cache" in written and "stays as it is" in written
+    assert file.read_text() == RECIPE and not Path(f"{file}.before").exists()
 
 
 def test_a_training_that_waits_leaves_with_exit_code_1(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -42,7 +42,7 @@ from penstock.flow.tuning.cores import cores
 
 DEFAULT_SECONDS = 12.0
 LEAST_SECONDS = 1.0
-TRIED_UNTIL = 18.0  # seconds after which no further remedy is tried: people wait for half a minute
+TRIED_UNTIL = 20.0  # seconds after which no further remedy is tried: people wait for half a minute
 SHORTEST_TRIAL = 0.5  # no trial is over before, so that a second one does not begin
 # What is measured for how long, as parts of the whole; trials of remedies come on top.
 FEED, READING, DISK, HOP_COSTS, MODEL, TOGETHER = 0.3, 0.1, 0.05, 0.2, 0.1, 0.25

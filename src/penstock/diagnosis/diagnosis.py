@@ -113,7 +113,7 @@ class Diagnosis:
     seconds: float  # that it took
     timeline: tuple[Moment, ...]
     applied: tuple[Applied, ...] = ()
-    written: str = ""  # what `apply` wrote, and where
+    written: str = ""  # what `apply` wrote and where, or why it wrote nothing
 
     @property
     def rate(self) -> float:

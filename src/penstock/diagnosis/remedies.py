@@ -25,7 +25,8 @@ MISSED_RATE = 0.75  # of what feed and model should reach together: then they wa
 
 def remedies_of(present: Present, deadline: float) -> tuple[tuple[Remedy, ...], tuple[str, ...]]:
     """The best five, and why others could not be tried; `deadline` is when no further trial begins."""
-    found = [_setting(make(present), present, deadline) for make in SETTINGS]
+    binds_by_model = present.together is not None and not present.together.waiting.is_bound_by_data
+    found = [_setting(make(present), present, deadline) for make in (*SETTINGS, *[model_remedy] * binds_by_model)]
     notes, left_out = [], []
     for trial in TRIALS if can_be_tried(present.flow) else ():
         if (trial.is_of_feed and present.most_by_feed < WORTH_SAYING) or not trial.applies(present):
@@ -37,6 +38,8 @@ def remedies_of(present: Present, deadline: float) -> tuple[tuple[Remedy, ...], 
             found.append(trial.make(present))
         except PenstockError as error:
             notes.append(f"{trial.name} could not be tried: {str(error).rstrip('.')}")
+    if not binds_by_model:  # then it comes last, if there is time
+        found.append(_setting(model_remedy(present), present, deadline))
     notes += [f"not tried, because the time was over: {', '.join(left_out)}"] if left_out else []
     worth = [one for one in found if one is not None and one.speed_up >= WORTH_SAYING]
     capped = [replace(one, speed_up=min(one.speed_up, MOST_SPEED_UP)) for one in worth]
@@ -139,7 +142,7 @@ def model_remedy(present: Present) -> Remedy | None:
 
 
 Make = Callable[[Present], Remedy | None]
-SETTINGS: tuple[Make, ...] = (executor_remedy, workers_remedy, prefetch_remedy, disk_remedy, model_remedy)
+SETTINGS: tuple[Make, ...] = (executor_remedy, workers_remedy, prefetch_remedy, disk_remedy)
 
 
 class Trial(NamedTuple):
@@ -152,8 +155,8 @@ class Trial(NamedTuple):
 
 
 TRIALS = (
+    Trial("a cache", trials.cache_applies, trials.cache_remedy),  # first what `apply` can do
     Trial("a pack", trials.pack_applies, trials.pack_remedy),
-    Trial("a cache", trials.cache_applies, trials.cache_remedy),
     Trial("the device", trials.device_applies, trials.device_remedy),
     Trial("larger batches", trials.batch_applies, trials.batch_remedy, is_of_feed=False),
 )

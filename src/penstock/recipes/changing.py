@@ -12,6 +12,7 @@ from penstock.runs.settings import yaml_text
 
 KEPT_SUFFIX = ".before"
 INDENT = "  "
+FEWEST_SPACES = 2  # before a comment
 
 
 def change_recipe(file: Path, section: str, values: dict[str, Any]) -> Path:
@@ -56,4 +57,10 @@ def _value_of(node: yaml.Node | None, key: str) -> Any:
 
 
 def _replaced(text: str, node: yaml.Node, value: str) -> str:
-    return text[: node.start_mark.index] + value + text[node.end_mark.index :]
+    """A comment behind the value stays in its column, where there is room."""
+    before, after = text[: node.start_mark.index], text[node.end_mark.index :]
+    room = len(after) - len(after.lstrip(" "))
+    left = room + node.end_mark.index - node.start_mark.index - len(value)
+    if after[room:].startswith("#") and left >= FEWEST_SPACES:
+        after = " " * left + after[room:]
+    return before + value + after

@@ -84,12 +84,22 @@ def _applied(flow: Flow, step: Step | None, options: Options, spelling: Spelling
 
 def _written(found: Diagnosis, spelling: Spelling) -> Diagnosis:
     """With what helped in the recipe; a Run tells how it was made, and stays as it is."""
+    if not found.applied:
+        return replace(found, written=_why_nothing(found))
     changes = dict(FEED_SETTINGS[one.remedy.name] for one in found.applied if one.is_kept)
-    if not changes or not spelling.recipe or not Path(spelling.recipe).is_file():
+    if not spelling.recipe or not Path(spelling.recipe).is_file():
         return found
+    if not changes:
+        return replace(found, written=f"{spelling.recipe} stays as it is: what was tried did not help")
     kept = change_recipe(Path(spelling.recipe), "feed", changes)
     words = ", ".join(f"feed.{name}: {value}" for name, value in changes.items())
     return replace(found, written=f"Written into {spelling.recipe}: {words}; the recipe before is {kept}")
+
+
+def _why_nothing(found: Diagnosis) -> str:
+    if not found.remedies:
+        return "Nothing was applied: no remedy was found"
+    return "Nothing was applied: none of these remedies is a setting of the feed that leaves batches as they are"
 
 
 # What is looked at

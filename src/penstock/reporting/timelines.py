@@ -16,11 +16,13 @@ from penstock.errors import RecipeError
 from penstock.flow.measuring.hops import HOPS
 from penstock.reporting.markup import Markup, note, table, tag
 from penstock.reporting.page import Part, page
+from penstock.reporting.scales import position_axis
 from penstock.storage.whole_files import write_whole
 
 SUFFIXES = (".html", ".htm")
 MOST_BARS = 160
-LEFT, WIDTH, LANE, GAP = 90, 900, 60, 14
+LEFT, WIDTH, LANE, GAP = 130, 860, 60, 14
+TICKS_HEIGHT = 24
 MODEL = "model"
 
 
@@ -67,24 +69,43 @@ def timeline_page(found: Diagnosis) -> str:
 
 
 def _picture(found: Diagnosis) -> Markup:
-    groups = grouped(found.timeline)
-    has_model = found.training_rate is not None
-    lanes = [*HOPS, *([MODEL] if has_model else [])]
+    groups, workers = grouped(found.timeline), max(found.workers, 1)
+    lanes = [*HOPS, *([MODEL] if found.training_rate is not None else [])]
     end = max((group[-1].start_seconds + _seconds([group[-1]]) for group in groups), default=1.0)
     first = groups[0][0].start_seconds if groups else 0.0
     scale = WIDTH / max(end - first, 1e-9)
     drawn = [
-        _lane(name, number, [lane_bar(name, group, max(found.workers, 1)) for group in groups], first, scale)
+        _lane(number, [lane_bar(name, group, workers) for group in groups], first, scale)
         for number, name in enumerate(lanes)
     ]
+    names = [_name(number, name, lane_bar(name, found.timeline, workers)) for number, name in enumerate(lanes)]
     height = len(lanes) * (LANE + GAP)
     label = f"{', '.join(lanes)} over {end - first:.1f} seconds"
-    axis = [_text(LEFT, height + 16, "0 s"), _text(LEFT + WIDTH - 40, height + 16, f"{end - first:.1f} s")]
-    picture = tag("svg", drawn, axis, viewBox=f"0 0 {LEFT + WIDTH + 10} {height + 24}", role="img", aria_label=label)
+    box = f"0 0 {LEFT + WIDTH + 10} {height + TICKS_HEIGHT}"
+    ticks = _ticks(end - first, scale, height)
+    return tag("figure", _legend(), tag("svg", drawn, ticks, names, viewBox=box, role="img", aria_label=label))
+
+
+def _legend() -> Markup:
+    """In the colour of the first lane; each has its own."""
+    marks = [
+        tag("li", tag("i"), "working", style="--c:var(--s0)"),
+        tag("li", tag("i"), "waiting, with a sample or for a batch", class_="faint", style="--c:var(--s0)"),
+    ]
     remark = (
-        "Full colour: working. Faint: waiting. A full lane is all workers at that hop, or a model that never waits."
+        "A full lane is all workers at that hop; for deliver, the thread that takes batches; a model without a pause."
     )
-    return tag("figure", picture, note(remark))
+    return tag("div", tag("ul", marks, class_="legend blocks"), note(remark))
+
+
+def _ticks(seconds: float, scale: float, height: float) -> list[Markup]:
+    """Seconds below the lanes, with a line through them."""
+    drawn = []
+    for tick in position_axis(0.0, seconds).ticks:
+        x = LEFT + tick * scale
+        line = tag("line", x1=f"{x:.1f}", x2=f"{x:.1f}", y1="0", y2=f"{height - GAP}", style="stroke:var(--edge)")
+        drawn += [line, _text(x, height + 8, f"{tick:g} s", anchor="middle" if tick else "start")]
+    return drawn
 
 
 def grouped(moments: Sequence[Moment]) -> list[list[Moment]]:
@@ -109,10 +130,18 @@ def _seconds(group: Sequence[Moment]) -> float:
     return sum(moment.waited_seconds + moment.used_seconds for moment in group)
 
 
-def _lane(name: str, number: int, bars: Sequence[Bar], first: float, scale: float) -> Markup:
+def _name(number: int, name: str, whole: Bar) -> Markup:
+    """What a lane is called, and what it did on the whole."""
+    top = number * (LANE + GAP)
+    shares = f"{whole.worked:.0%} works", f"{whole.waited:.0%} waits"
+    below = [_text(0, top + 37 + 16 * line, words, size=12, ink="dim") for line, words in enumerate(shares)]
+    return tag("g", _text(0, top + 19, name), below)
+
+
+def _lane(number: int, bars: Sequence[Bar], first: float, scale: float) -> Markup:
     bottom = number * (LANE + GAP) + LANE
     ground = _rectangle(LEFT, bottom - LANE, WIDTH, LANE, "fill:var(--raised)")
-    drawn = [ground, _text(0, bottom - LANE / 2 + 5, name)]
+    drawn = [ground]
     for bar in bars:
         left, width = LEFT + (bar.start_seconds - first) * scale, bar.seconds * scale
         worked, waited = LANE * bar.worked, LANE * bar.waited
@@ -126,5 +155,6 @@ def _rectangle(x: float, y: float, width: float, height: float, style: str) -> M
     return tag("rect", x=f"{x:.1f}", y=f"{y:.1f}", width=f"{width:.2f}", height=f"{height:.1f}", style=style)
 
 
-def _text(x: float, y: float, words: str) -> Markup:
-    return tag("text", words, x=f"{x:.0f}", y=f"{y:.0f}", style="fill:var(--ink);font-size:14px")
+def _text(x: float, y: float, words: str, *, size: int = 14, ink: str = "ink", anchor: str = "start") -> Markup:
+    style = f"fill:var(--{ink});font-size:{size}px;text-anchor:{anchor}"
+    return tag("text", words, x=f"{x:.0f}", y=f"{y:.0f}", style=style)
