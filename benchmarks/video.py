@@ -82,7 +82,9 @@ def memory(home: Path, _: Environments) -> list[Row]:
         for hours in (SHORT_HOURS, LONG_HOURS)
     ]
     growth = peaks[1] / peaks[0]
-    figure = f"{growth:.3f} × ({peaks[0]:,.0f} and {peaks[1]:,.0f} MB)"
+    frames = (LONG_HOURS - SHORT_HOURS) * long_videos.HOURLY_FRAMES
+    each = (peaks[1] - peaks[0]) * 2**20 / frames  # what the answer itself is made of: times, logits, probabilities
+    figure = f"{growth:.3f} × ({peaks[0]:,.0f} and {peaks[1]:,.0f} MB, {each:,.0f} bytes for each of {frames:,} frames)"
     what = f"peak memory of predict, {LONG_HOURS} hours beside {SHORT_HOURS}"
     bar = Result(what, figure, f"< {MOST_GROWTH} ×", growth < MOST_GROWTH)
     values = [
