@@ -54,8 +54,8 @@ class FileSupply:
 
     def tasks(self, begin: Begin, memory: FrameMemory) -> Iterator[Task]:
         with self._lock:
-            read, self._read = self._read or self._footage.read_whole(), None
-            chosen = self._chosen = self._choose(read)
+            chosen = self._chosen = self._choose(self._read or self._footage.read_whole())
+            self._read = None
         yield from chosen.tasks(begin, memory)
 
     def _choose(self, read: ReadVideo) -> Supply:
