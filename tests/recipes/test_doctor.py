@@ -68,6 +68,7 @@ def test_apply_puts_cheap_remedies_in_place_and_measures_again() -> None:
     assert found.applied
     first = found.applied[0]
     assert first.remedy.name == "cache" and first.after > first.before
+    assert found.rate == [one.after for one in found.applied if one.is_kept][-1]
     assert "Applied: cache in memory" in str(found)
 
 

@@ -2,11 +2,21 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
+import penstock as ps
+from ailing_sources import Quick, flow_of
+from penstock.diagnosis.diagnosis import Diagnosis
 from penstock.diagnosis.runs import Moment
 from penstock.flow.measuring.hops import HOPS
-from penstock.reporting.timelines import MOST_BARS, grouped, lane_bar
+from penstock.reporting.timelines import MOST_BARS, grouped, lane_bar, timeline_page
+
+
+@pytest.fixture(scope="module")
+def quick_look() -> Diagnosis:
+    return ps.doctor(flow_of(Quick()), seconds=1)
 
 
 def moment(start: float = 0.0) -> Moment:
@@ -24,6 +34,14 @@ def test_a_lane_is_full_when_all_workers_are_at_it() -> None:
 def test_the_model_works_or_waits() -> None:
     found = lane_bar("model", [moment(), moment(1.0)], workers=2)
     assert (found.worked, found.waited, found.seconds) == (0.5, 0.5, 2.0)
+
+
+def test_lanes_are_named_with_their_shares_and_seconds_stand_below(quick_look: Diagnosis) -> None:
+    page = timeline_page(replace(quick_look, timeline=tuple(moment(float(start)) for start in range(10)), workers=2))
+    assert all(f">{hop}</text>" in page for hop in HOPS) and ">model</text>" not in page
+    assert "75% works" in page and "25% waits" in page
+    assert ">0 s</text>" in page and ">10 s</text>" in page
+    assert "working" in page and "waiting" in page
 
 
 def test_a_lane_never_overflows() -> None:
