@@ -8,9 +8,10 @@ from pathlib import Path
 from penstock.exporting.options import DEFAULT_SHARD_MB, ExportOptions
 from penstock.exporting.pieces import Limits, Piece
 
-# Few calls to the system, after each of which the interpreter must be waited for; little to hold; and no more pieces
-# than may be given at once.
-HELD_BYTES = 4 << 20
+# Few calls to the system, after each of which the interpreter must be waited for; and no more pieces than may be given
+# at once. Between other writers in a virtual machine, calls of 4 MB took three times as long as those of 1 MB, all of
+# it in the system: probably in blocks of 2 MB that the machine had given back to its host.
+HELD_BYTES = 1 << 20
 HELD_PIECES = 512
 
 
