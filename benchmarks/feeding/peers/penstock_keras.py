@@ -22,7 +22,7 @@ def as_float(batch: dict[str, Any]) -> dict[str, Any]:
 
 def build(settings: Settings) -> Epoch:
     source = ps.open(settings["pack"]) if "pack" in settings else ps.Images(settings["folder"])
-    flow = ps.Flow(source, seed=7, workers=settings["workers"])
+    flow = ps.Flow(source, seed=7, workers=settings["workers"], fast_decode=settings.get("fast", "auto"))
     flow = flow.shuffle().map(ps.augment.Resize(224)).batch(settings["batch"])
     if settings["dtype"] == "float32":
         flow = flow.map(as_float, batched=True)
