@@ -175,7 +175,12 @@ def _write_features(group: Any, ethogram: Ethogram, features: FeatureFile) -> No
         for start in range(0, len(rows), _COPIED_ROWS):
             written[start : start + _COPIED_ROWS] = rows[start : start + _COPIED_ROWS]
     if "logits" in features.columns and "P" not in features.columns:
-        group["P"] = _likely(features.column("logits"), exclusive=ethogram.exclusive)
+        rows = features.column("logits")
+        written = group.create_dataset("P", rows.shape, np.float32)
+        for start in range(0, len(rows), _COPIED_ROWS):
+            written[start : start + _COPIED_ROWS] = _likely(
+                rows[start : start + _COPIED_ROWS], exclusive=ethogram.exclusive
+            )
     _write_names(group, ethogram)
 
 
