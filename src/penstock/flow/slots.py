@@ -72,7 +72,7 @@ class Returned:
 
     def rest(self, count: int) -> None:
         """Keep at most so many until the next epoch, as memory that the system may have back whenever it is short."""
-        resting = []
+        resting: list[Slot] = []
         while len(resting) < count:
             try:
                 slot = self._slots.pop()
