@@ -43,6 +43,19 @@ class Counted:
         return self.version
 
 
+class Boxed(Counted):
+    """The same with boxes."""
+
+    schema = ps.Schema(
+        (ps.Field("image", "image"), ps.Field("boxes", "boxes"), ps.Field("box_label", "labels", "int64"))
+    )
+
+    def decode(self, raw: ps.Raw) -> dict[str, Any]:
+        start = np.arange(raw.index % 3, dtype=np.float32)[:, None]
+        boxes = np.hstack([start, start + 1, start + 9, start + 12])
+        return {**super().decode(raw), "boxes": boxes, "box_label": np.arange(len(boxes))}
+
+
 class Kinds(EveryKind):
     """A field of every kind, and its own word on what it is."""
 
@@ -114,6 +127,74 @@ def test_a_cache_of_a_pack_keeps_what_the_kernel_made(tmp_path: Path, place: str
         start.map(ps.augment.Normalize()).batch(5),
         start.map(ps.augment.Normalize()).cache(place if place == "memory" else tmp_path / "cache").batch(5),
     )
+
+
+FUSED = "pixels in the cache are copied"
+BEHIND = (ps.augment.RandomResizedCrop(16), ps.augment.HorizontalFlip())
+
+
+@pytest.mark.parametrize("codec", ["jpeg", "png", "raw"])
+@pytest.mark.parametrize("before", [(), (ps.augment.Resize(20),)])
+@pytest.mark.parametrize("normalized", [False, True])
+def test_steps_behind_a_memory_cache_go_into_the_batch_in_one_call(
+    tmp_path: Path, codec: str, before: tuple[Any, ...], normalized: bool
+) -> None:
+    start = ps.Flow(ps.pack(Counted(12), tmp_path / "some.pack", codec=codec), seed=1).shuffle()
+    for step in before:
+        start = start.map(step)
+    cached = start.cache()
+    for step in (*BEHIND, *((ps.augment.Normalize(),) if normalized else ())):
+        start, cached = start.map(step), cached.map(step)
+    assert_same_epochs(start.batch(5), cached.batch(5), epochs=3)
+    assert FUSED in cached.batch(5).explain()
+
+
+@pytest.mark.parametrize("before", [(), (ps.augment.Resize(24),)])
+def test_boxes_behind_a_memory_cache_go_with_their_images(tmp_path: Path, before: tuple[Any, ...]) -> None:
+    pack = ps.pack(Boxed(10), tmp_path / "boxed.pack")
+    start = ps.Flow(pack, seed=1).shuffle()
+    for step in before:
+        start = start.map(step)
+    cached = start.cache()
+    for step in (ps.augment.RandomCrop(16), ps.augment.HorizontalFlip()):
+        start, cached = start.map(step), cached.map(step)
+    for plain, other in zip(start.batch(3, shapes="padded"), cached.batch(3, shapes="padded"), strict=True):
+        assert same(plain, {name: other[name] for name in plain})
+    # Boxes that a step has moved before the cache are known only when the sample is made.
+    assert (FUSED in cached.batch(3, shapes="padded").explain()) == (not before)
+
+
+def test_a_cache_of_a_part_of_a_pack_gives_that_part(tmp_path: Path) -> None:
+    pack = ps.pack(Counted(20), tmp_path / "some.pack", codec="jpeg")
+    part = ps.samples.Subset(pack, [3, 1, 17, 8, 4, 12])
+    start, cached = ps.Flow(part, seed=2).shuffle(), ps.Flow(part, seed=2).shuffle().cache().cache()
+    for step in BEHIND:
+        start, cached = start.map(step), cached.map(step)
+    assert_same_epochs(start.batch(4), cached.batch(4))
+    assert FUSED in cached.batch(4).explain()
+
+
+def test_fields_that_a_function_made_come_out_of_two_caches() -> None:
+    start = ps.Flow(Pictures(10), seed=2).map(brighter)
+    crop = ps.augment.RandomCrop(8)
+    assert_same_epochs(start.map(crop).batch(4), start.cache().cache().map(crop).batch(4))
+
+
+@pytest.mark.parametrize("executor", ["thread", "process"])
+def test_bad_samples_are_substituted_behind_a_memory_cache(executor: Any) -> None:
+    start = ps.Flow(Pictures(10, broken=(0, 7)), seed=2, workers=1, executor=executor, on_bad_sample="substitute")
+    plain, cached = start.shuffle(), start.shuffle().cache()
+    for step in BEHIND:
+        plain, cached = plain.map(step), cached.map(step)
+    plain, cached = plain.batch(5), cached.batch(5)
+    assert_same_epochs(plain, cached)
+    assert [bad[:2] for bad in plain.bad_samples] == [bad[:2] for bad in cached.bad_samples] != []
+
+
+def test_a_bad_sample_behind_a_memory_cache_is_named() -> None:
+    flow = ps.Flow(Pictures(10, broken=(7,))).cache().map(ps.augment.Resize(8)).batch(5)
+    with pytest.raises(ps.HopError, match=r"sample 7 \(pictures/7.png\)"):
+        list(flow)
 
 
 class Frames(Reels):

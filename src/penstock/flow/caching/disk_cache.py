@@ -38,6 +38,8 @@ SECONDS_BETWEEN_LOOKS = 0.2
 class DiskCache:
     """A source over such a pack. Until `prepare` has made it, and for what is not in it, samples are made anew."""
 
+    keeps_pixels = False  # its fields are known only when a sample is made
+
     def __init__(self, leaf: Leaf, folder: Path, wanted: Numbers, skips_bad: bool) -> None:
         self.leaf, self._folder, self._wanted = leaf, folder.absolute(), wanted
         self._skips_bad = skips_bad

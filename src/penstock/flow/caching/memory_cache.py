@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import pickle
 import threading
 import weakref
@@ -11,15 +12,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from penstock.errors import RecipeError
+from penstock.errors import HopError, RecipeError
 from penstock.flow.budget import Allowance, process_budget
 from penstock.flow.caching.preparing import prepare
+from penstock.flow.making.fusing import located
 from penstock.flow.making.leaves import Leaf
 from penstock.flow.making.one_sample import made_sample
 from penstock.flow.order.draws import Numbers
 from penstock.flow.plans import FlowOptions
 from penstock.flow.tuning.cores import cores
-from penstock.samples import RESERVED, Raw, Sample, Schema, Source, annotations_of, column_of
+from penstock.samples import RESERVED, Raw, Sample, Schema, Source, annotations_of, column_of, describe
 
 SHARE_OF_BUDGET = 0.5  # the rest is for batches
 ENTRY_BYTES = 1024  # what Python takes for one kept sample beside its values
@@ -105,12 +107,51 @@ class MemoryCache:
     def prepare(self) -> None:
         prepare(self.source)
 
+    @functools.cached_property
+    def keeps_pixels(self) -> bool:
+        """Whether an image is kept as the kernel takes it, and the source knows the rest without decoding.
+
+        Then the steps behind the cache go into the batch in one call, as those behind a pack do.
+        """
+        leaf, schema = self.leaf, self.schema
+        pixels = [field for field in schema.fields if field.kind in ("image", "mask")]
+        base, _, frames = located(self.source, np.zeros(0, np.int64))
+        is_known = hasattr(base, "annotations") and getattr(base, "keeps_pixels", True)
+        is_one_image = frames == 1 and [field.kind for field in pixels] == ["image"]
+        return is_known and is_one_image and (not leaf.chain or (_only_resizes(leaf) and not _has_boxes(schema)))
+
+    def kept_pixels(self, index: int) -> NDArray[np.uint8]:
+        """The image of a sample, made if need be; HopError where that fails."""
+        image = self.schema.image
+        assert image is not None
+        pixels = self.decode(self.read(index))[image.name]
+        if pixels.dtype != np.uint8 or pixels.ndim != 3 or pixels.shape[2] != 3:
+            got = f"{pixels.dtype} {pixels.shape}"
+            raise HopError("decode", describe(self.source, index), f"an image must be uint8 H×W×3, and is {got}")
+        return np.ascontiguousarray(pixels)
+
+    def uniform_image_size(self) -> tuple[int, int] | None:
+        """Width and height of all images, where nothing was done to them and the source knows it."""
+        uniform = getattr(self.source, "uniform_image_size", None)
+        found: tuple[int, int] | None = None if uniform is None or self.leaf.chain else uniform()
+        return found
+
     def annotations(self, index: int) -> Sample:
-        """What a sample says of itself; its fields are known only when it is made."""
-        return said_of_itself(self.source, index)
+        """What a sample says of itself; its fields where they are known before it is made."""
+        return annotations_of(self.source, index) if self.keeps_pixels else said_of_itself(self.source, index)
 
     def column(self, name: str) -> NDArray[Any]:
         return column_of(self.source, name)
+
+
+def _only_resizes(leaf: Leaf) -> bool:
+    """Whether all that is done before the cache is one view of the image."""
+    fusion = leaf.fusion
+    return fusion is not None and fusion.links == len(leaf.chain) and not fusion.includes_normalize
+
+
+def _has_boxes(schema: Schema) -> bool:
+    return any(field.kind == "boxes" for field in schema.fields)
 
 
 class Kept:

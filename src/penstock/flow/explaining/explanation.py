@@ -148,7 +148,7 @@ def _made(leaf: Leaf) -> list[str]:
 
 def _approximations(leaf: Leaf) -> list[str]:
     fusion = leaf.fusion
-    if fusion is None or fusion.stored == "raw":
+    if fusion is None or fusion.stored != "encoded":
         return []
     words = ["fast_decode=True: a faster inverse DCT, levels may differ a little"] if fusion.fast else []
     resizes = any(is_geometric(link.step.step) and link.step.step.shape == "resize" for link in fusion.geometric)  # type: ignore[union-attr]

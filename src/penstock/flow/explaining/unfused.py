@@ -12,12 +12,18 @@ from penstock.flow.making.fusing import located, stored_as
 from penstock.flow.making.leaves import Leaf
 from penstock.flow.steps import Augment, Map
 
+MADE_FROM = {
+    "encoded": "images are decoded",
+    "raw": "raw pixels are copied",
+    "kept": "pixels in the cache are copied",
+}
+
 
 def fused_words(leaf: Leaf) -> str:
     """What the kernel makes in one pass."""
     assert leaf.fusion is not None
     names = [link.step.name for link in leaf.chain[: leaf.fusion.links]]
-    what = "raw pixels are copied" if leaf.fusion.stored == "raw" else "images are decoded"
+    what = MADE_FROM[leaf.fusion.stored]
     passed = f" with {_listed(names)} in one pass" if names else ""
     straight = "" if len(leaf.chain) > leaf.fusion.links else ", straight into the batch"
     return f"{what}{passed}{straight}"

@@ -23,12 +23,15 @@ from penstock.flow.measuring.hops import Stopwatch
 from penstock.flow.order.draws import Draws, Numbers
 from penstock.samples import Source, Subset
 
+Stored = Literal["encoded", "raw", "kept"]  # as image files, as pixels in mapped memory, or decoded in a cache
+NOTHING_KEPT = np.zeros((1, 1, 3), np.uint8)  # stands for an image that could not be made
+
 
 @dataclass(frozen=True)
 class Fusion:
     """The planner's decision: the first steps of a chain are one view, made by the kernel."""
 
-    stored: Literal["encoded", "raw"]
+    stored: Stored
     geometric: Chain
     target: kernel.Target
     includes_normalize: bool
@@ -124,6 +127,8 @@ class Range:
 
     def read(self) -> int:
         """Find the bytes, and say how many they are; nothing is decoded."""
+        if self.fusion.stored == "kept":
+            return 0
         if self.known is not None and self.known.places is not None:
             self._find_damage()
             return self.known.bytes
@@ -151,14 +156,31 @@ class Range:
             self.failed[number // self.frames] = Missed("read", reason_of(error))
             return b""
 
+    def take_kept(self) -> None:
+        """The images of a cache, which makes those that it does not have."""
+        self.data = [self._kept(number, index) for number, index in enumerate(self.indices.tolist())]
+
+    def _kept(self, number: int, index: int) -> NDArray[np.uint8]:
+        try:
+            return self.source.kept_pixels(index)  # type: ignore[attr-defined,no-any-return]
+        except HopError as error:
+            self.failed[number] = Missed(error.hop, error.reason)
+            return NOTHING_KEPT
+
     def look(self) -> Seen:
         """What is seen of the images, at the latest now that their bytes are there."""
         if self.known is None:
-            firsts = enumerate(self.data[:: self.frames])
-            sizes = np.array([self._header_size(number, data) for number, data in firsts], np.int64)
+            sizes = self._kept_sizes() if self.fusion.stored == "kept" else self._header_sizes()
             views = _views(self.fusion, self.draws, sizes)
             self.known = Seen(self.source, self.indices, self.frames, views, views.kernel_crops, None, ())
         return self.known
+
+    def _kept_sizes(self) -> Numbers:
+        return np.array([(pixels.shape[1], pixels.shape[0]) for pixels in self.data], np.int64)
+
+    def _header_sizes(self) -> Numbers:
+        firsts = enumerate(self.data[:: self.frames])
+        return np.array([self._header_size(number, data) for number, data in firsts], np.int64)
 
     def _header_size(self, number: int, data: Any) -> tuple[int, int]:
         try:
@@ -167,6 +189,11 @@ class Range:
             self.failed.setdefault(number, Missed("decode", str(error)))
             return 1, 1
         return header.width, header.height
+
+    def _kept_places(self) -> Numbers:
+        """Every image has a buffer of its own."""
+        numbers = np.arange(len(self.data))
+        return np.column_stack([numbers, np.zeros_like(numbers), self._kept_sizes()])
 
     def make(self, known: Seen, out: NDArray[Any]) -> dict[int, Missed]:
         """Write the images into `out`; gives what failed, by number of the sample."""
@@ -178,6 +205,8 @@ class Range:
         if fusion.stored == "raw":
             assert known.places is not None
             failures = kernel.pixels_range(known.buffers, known.places, crops, flips, rows, target, fill=fill)
+        elif fusion.stored == "kept":
+            failures = kernel.pixels_range(self.data, self._kept_places(), crops, flips, rows, target, fill=fill)
         else:
             data = self.data if known.places is None else kernel.Placed(known.buffers, known.places)
             failures = kernel.decode_range(
@@ -203,12 +232,14 @@ def located(source: Any, indices: Numbers) -> tuple[Source, Numbers, int]:
 
 
 def labelled(source: Any, indices: Numbers) -> tuple[Source, Numbers]:
-    """Where the fields beside the images are: below subsets, and for clips at the frame that labels them."""
+    """Where the fields beside the images are: below subsets and caches, and for clips at the frame that labels them."""
     while True:
         if isinstance(source, Subset):
             source, indices = source.source, source.indices[indices]
         elif isinstance(source, Clips) and source.step.label != "all":
             source, indices = source.source, source.anchors[indices]
+        elif getattr(source, "keeps_pixels", False):
+            source = source.source
         else:
             return source, indices
 
@@ -222,6 +253,9 @@ def images_of_range(
     if known is None:
         watch.lap("transform")
     watch.lap("read", count, images.read())
+    if fusion.stored == "kept":
+        images.take_kept()
+        watch.lap("decode")
     if images.known is None:
         images.look()
         watch.lap("transform")
@@ -231,9 +265,11 @@ def images_of_range(
     return shown.views, failed
 
 
-def stored_as(source: Source) -> Literal["encoded", "raw"] | None:
-    """Whether the kernel can make the images of a source from what `read` gives."""
+def stored_as(source: Source) -> Stored | None:
+    """Whether the kernel can make the images of a source from what `read` gives, or a cache keeps."""
     base, _, _ = located(source, np.zeros(0, np.int64))
+    if getattr(base, "keeps_pixels", False):
+        return "kept"
     image = base.schema.image
     pixels: Sequence[Any] = [field for field in base.schema.fields if field.kind in ("image", "mask")]
     if image is None or len(pixels) != 1:
