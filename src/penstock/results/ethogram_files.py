@@ -44,8 +44,8 @@ ENDINGS = (*_LAYOUTS_OF, *HDF5_ENDINGS)
 SEQUENCE_GROUP, USUAL_GROUP = "sequence", "tgmj"
 # Rows that are copied at once: 16 MB of 1,024 features.
 _COPIED_ROWS = 4096
-# Rows of a table that are written at once.
-_WRITTEN_ROWS = 1 << 16
+# Rows of a table that are written at once: as text each takes some 500 bytes.
+_WRITTEN_ROWS = 4096
 
 
 def check_ethogram_output(path: str | os.PathLike[str], layout: str | None = None) -> tuple[Path, str]:
@@ -111,7 +111,8 @@ def _write_table(table: pd.DataFrame, target: Path, *, numbered: bool) -> None:
             table.to_parquet(partial, index=False)
         else:
             separator = "\t" if target.suffix.lower() == ".tsv" else ","
-            _to_the_microsecond(table).to_csv(partial, sep=separator, index=numbered, lineterminator="\n")
+            rounded = _to_the_microsecond(table)
+            rounded.to_csv(partial, sep=separator, index=numbered, lineterminator="\n", chunksize=_WRITTEN_ROWS)
 
 
 def _to_the_microsecond(table: pd.DataFrame) -> pd.DataFrame:
