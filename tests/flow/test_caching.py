@@ -133,16 +133,17 @@ FUSED = "pixels in the cache are copied"
 BEHIND = (ps.augment.RandomResizedCrop(16), ps.augment.HorizontalFlip())
 
 
+@pytest.mark.parametrize("place", ["memory", "folder"])
 @pytest.mark.parametrize("codec", ["jpeg", "png", "raw"])
 @pytest.mark.parametrize("before", [(), (ps.augment.Resize(20),)])
 @pytest.mark.parametrize("normalized", [False, True])
-def test_steps_behind_a_memory_cache_go_into_the_batch_in_one_call(
-    tmp_path: Path, codec: str, before: tuple[Any, ...], normalized: bool
+def test_steps_behind_a_cache_go_into_the_batch_in_one_call(
+    tmp_path: Path, place: str, codec: str, before: tuple[Any, ...], normalized: bool
 ) -> None:
     start = ps.Flow(ps.pack(Counted(12), tmp_path / "some.pack", codec=codec), seed=1).shuffle()
     for step in before:
         start = start.map(step)
-    cached = start.cache()
+    cached = start.cache(place if place == "memory" else tmp_path / "cache")
     for step in (*BEHIND, *((ps.augment.Normalize(),) if normalized else ())):
         start, cached = start.map(step), cached.map(step)
     assert_same_epochs(start.batch(5), cached.batch(5), epochs=3)

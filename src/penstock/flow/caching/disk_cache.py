@@ -12,21 +12,21 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from penstock.codecs import kernel
 from penstock.errors import HopError, PackError, RecipeError
 from penstock.flow.caching.cached_fields import INDEX, cache_schema, from_row, to_row
+from penstock.flow.caching.cached_source import CachedSource
 from penstock.flow.caching.identity import UnknownIdentity, identity_of_chain, identity_of_source, identity_of_value
 from penstock.flow.caching.preparing import prepare
 from penstock.flow.fingerprints import digest
 from penstock.flow.making.leaves import Leaf
 from penstock.flow.making.one_sample import made_sample
 from penstock.flow.order.draws import Numbers
-from penstock.samples import RESERVED, Raw, Sample, Schema, Source, annotations_of, column_of, describe
+from penstock.samples import Raw, Sample, describe
 
 if TYPE_CHECKING:
     from penstock.packing.reader import Pack
@@ -35,28 +35,14 @@ VERSION = 1  # of how samples lie in such packs
 SECONDS_BETWEEN_LOOKS = 0.2
 
 
-class DiskCache:
+class DiskCache(CachedSource):
     """A source over such a pack. Until `prepare` has made it, and for what is not in it, samples are made anew."""
-
-    keeps_pixels = False  # its fields are known only when a sample is made
 
     def __init__(self, leaf: Leaf, folder: Path, wanted: Numbers, skips_bad: bool) -> None:
         self.leaf, self._folder, self._wanted = leaf, folder.absolute(), wanted
         self._skips_bad = skips_bad
         self._pack: Pack | None = None
         self._rows: Numbers = np.zeros(0, np.int64)  # for each sample its row in the pack, or −1
-
-    @property
-    def source(self) -> Source:
-        return self.leaf.source
-
-    @property
-    def schema(self) -> Schema:
-        """That of the source: steps behind a cache see the fields as they would without it."""
-        return self.source.schema
-
-    def __len__(self) -> int:
-        return len(self.source)
 
     def read(self, index: int) -> Raw:
         if self._pack is None or self._rows[index] < 0:
@@ -67,15 +53,6 @@ class DiskCache:
         if self._pack is None or raw.data is None:
             return made_sample(self.leaf, raw.index)
         return from_row(self._pack.decode(raw.data))
-
-    def annotations(self, index: int) -> Sample:
-        """What a sample says of itself; its fields are known only when it is made."""
-        if not hasattr(self.source, "annotations"):
-            return {}
-        return {name: value for name, value in annotations_of(self.source, index).items() if name in RESERVED}
-
-    def column(self, name: str) -> NDArray[Any]:
-        return column_of(self.source, name)
 
     # The pack
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import pickle
 import threading
 import weakref
@@ -12,16 +11,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from penstock.errors import HopError, RecipeError
+from penstock.errors import RecipeError
 from penstock.flow.budget import Allowance, process_budget
+from penstock.flow.caching.cached_source import CachedSource
 from penstock.flow.caching.preparing import prepare
-from penstock.flow.making.fusing import located
 from penstock.flow.making.leaves import Leaf
 from penstock.flow.making.one_sample import made_sample
 from penstock.flow.order.draws import Numbers
 from penstock.flow.plans import FlowOptions
 from penstock.flow.tuning.cores import cores
-from penstock.samples import RESERVED, Raw, Sample, Schema, Source, annotations_of, column_of, describe
+from penstock.samples import Raw, Sample, Source
 
 SHARE_OF_BUDGET = 0.5  # the rest is for batches
 ENTRY_BYTES = 1024  # what Python takes for one kept sample beside its values
@@ -41,7 +40,7 @@ def cached(leaf: Leaf, place: str | Path, wanted: Numbers, options: FlowOptions)
     return DiskCache(leaf, Path(place).expanduser(), wanted, options.on_bad_sample == "substitute")
 
 
-class MemoryCache:
+class MemoryCache(CachedSource):
     """Samples are kept decoded as long as there is room; what does not fit is made anew each time.
 
     Arrays are given out read-only, from the first time on. Each of `processes` that get a copy gets it empty, and may
@@ -67,24 +66,12 @@ class MemoryCache:
         self.__init__(**state)  # type: ignore[misc]
 
     @property
-    def source(self) -> Source:
-        return self.leaf.source
-
-    @property
-    def schema(self) -> Schema:
-        """That of the source: steps behind a cache see the fields as they would without it."""
-        return self.source.schema
-
-    @property
     def kept_bytes(self) -> int:
         return self._allowance.taken
 
     @property
     def kept_samples(self) -> int:
         return len(self._kept)
-
-    def __len__(self) -> int:
-        return len(self.source)
 
     def read(self, index: int) -> Raw:
         return Raw(index, None)
@@ -106,52 +93,6 @@ class MemoryCache:
 
     def prepare(self) -> None:
         prepare(self.source)
-
-    @functools.cached_property
-    def keeps_pixels(self) -> bool:
-        """Whether an image is kept as the kernel takes it, and the source knows the rest without decoding.
-
-        Then the steps behind the cache go into the batch in one call, as those behind a pack do.
-        """
-        leaf, schema = self.leaf, self.schema
-        pixels = [field for field in schema.fields if field.kind in ("image", "mask")]
-        base, _, frames = located(self.source, np.zeros(0, np.int64))
-        is_known = hasattr(base, "annotations") and getattr(base, "keeps_pixels", True)
-        is_one_image = frames == 1 and [field.kind for field in pixels] == ["image"]
-        return is_known and is_one_image and (not leaf.chain or (_only_resizes(leaf) and not _has_boxes(schema)))
-
-    def kept_pixels(self, index: int) -> NDArray[np.uint8]:
-        """The image of a sample, made if need be; HopError where that fails."""
-        image = self.schema.image
-        assert image is not None
-        pixels = self.decode(self.read(index))[image.name]
-        if pixels.dtype != np.uint8 or pixels.ndim != 3 or pixels.shape[2] != 3:
-            got = f"{pixels.dtype} {pixels.shape}"
-            raise HopError("decode", describe(self.source, index), f"an image must be uint8 H×W×3, and is {got}")
-        return np.ascontiguousarray(pixels)
-
-    def uniform_image_size(self) -> tuple[int, int] | None:
-        """Width and height of all images, where nothing was done to them and the source knows it."""
-        uniform = getattr(self.source, "uniform_image_size", None)
-        found: tuple[int, int] | None = None if uniform is None or self.leaf.chain else uniform()
-        return found
-
-    def annotations(self, index: int) -> Sample:
-        """What a sample says of itself; its fields where they are known before it is made."""
-        return annotations_of(self.source, index) if self.keeps_pixels else said_of_itself(self.source, index)
-
-    def column(self, name: str) -> NDArray[Any]:
-        return column_of(self.source, name)
-
-
-def _only_resizes(leaf: Leaf) -> bool:
-    """Whether all that is done before the cache is one view of the image."""
-    fusion = leaf.fusion
-    return fusion is not None and fusion.links == len(leaf.chain) and not fusion.includes_normalize
-
-
-def _has_boxes(schema: Schema) -> bool:
-    return any(field.kind == "boxes" for field in schema.fields)
 
 
 class Kept:
@@ -213,10 +154,3 @@ class _Pickled:
 def give_all_back(allowance: Allowance) -> None:
     """The end of a cache is the end of what it took."""
     allowance.give(allowance.taken)
-
-
-def said_of_itself(source: Source, index: int) -> Sample:
-    """Key, group, split and origin of a sample, where its source knows them without decoding."""
-    if not hasattr(source, "annotations"):
-        return {}
-    return {name: value for name, value in annotations_of(source, index).items() if name in RESERVED}

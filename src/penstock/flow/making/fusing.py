@@ -165,7 +165,11 @@ class Range:
             return self.source.kept_pixels(index)  # type: ignore[attr-defined,no-any-return]
         except HopError as error:
             self.failed[number] = Missed(error.hop, error.reason)
-            return NOTHING_KEPT
+        except RecipeError:
+            raise
+        except Exception as error:  # noqa: BLE001 - whatever it is, the user must learn which sample it was
+            self.failed[number] = Missed("decode", reason_of(error))
+        return NOTHING_KEPT
 
     def look(self) -> Seen:
         """What is seen of the images, at the latest now that their bytes are there."""
