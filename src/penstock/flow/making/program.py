@@ -24,8 +24,8 @@ from penstock.flow.measuring.lock_wait import locking
 from penstock.flow.order.draws import Draws, Order
 from penstock.flow.steps import Batch
 
-BLOCK = 2048  # positions are looked up in blocks: of 512 they cost twice as much each, of 8192 all workers wait 10 ms
-KEPT_BLOCKS = 16
+BLOCK = 4096  # positions are looked up in blocks: small ones cost more each, and for large ones all workers wait longer
+KEPT_BLOCKS = 8
 SUBSTITUTE_STEP = 2**32 - 1  # the number of no step of a plan
 MOST_ATTEMPTS = 100  # substitutes that are bad too; more means that nearly everything is
 
