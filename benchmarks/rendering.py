@@ -162,7 +162,8 @@ def with_speed(readme: str, documents: list[dict[str, Any]]) -> str:
 
 
 def _ours(row: Row) -> Value | None:
-    return next((value for value in row.present if value.role == "penstock"), None)
+    """Ours as it was entered first: of several, those behind it are made of other data than the peers have."""
+    return next((value for value in row.values if value.role == "penstock" and not value.absent), None)
 
 
 def _speed_line(row: Row) -> str:
@@ -170,7 +171,8 @@ def _speed_line(row: Row) -> str:
     assert ours is not None and peer is not None
     ratio = row.times_as_fast(ours, peer)
     theirs = f"{shown(peer.amount)} ({peer.name})"
-    return f"| {row.title} | {shown(ours.amount)} {row.unit} | {theirs} | **{ratio:.2g} ×** |"
+    times = f"{ratio:.0f}" if ratio >= 10 else f"{ratio:.1f}"
+    return f"| {row.title} | {shown(ours.amount)} {row.unit} | {theirs} | **{times} ×** |"
 
 
 def write(results: Path, target: Path) -> None:

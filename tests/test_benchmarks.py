@@ -113,7 +113,7 @@ def test_the_readme_has_the_rows_with_peers_and_nothing_else_is_changed(row: Row
         table.add(found)
     text = with_speed(f"before\n{BEGIN}old\n{END}after\n", read_tables(tmp_path))
     assert text.startswith(f"before\n{BEGIN}") and text.endswith(f"{END}after\n") and "old" not in text
-    assert "| A: images | 300 images/s | 100 (fast peer) | **3 ×** |" in text and "open" not in text
+    assert "| A: images | 300 images/s | 100 (fast peer) | **3.0 ×** |" in text and "open" not in text
     assert with_speed(text, read_tables(tmp_path)) == text
 
 
