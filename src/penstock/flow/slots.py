@@ -78,15 +78,15 @@ class Returned:
                 slot = self._slots.pop()
             except IndexError:
                 break
-            if not _may_be_reclaimed(slot.memory):
+            if not _offer_back(slot.memory):
                 break
             resting.append(slot)
         self._slots.clear()
         self._slots.extend(resting)
 
 
-def _may_be_reclaimed(memory: Any) -> bool:
-    """Tell the system that nobody needs what stands in this memory; false where that cannot be said."""
+def _offer_back(memory: Any) -> bool:
+    """Tell the system that it may take this memory back; false where that cannot be said."""
     if not (isinstance(memory, mmap.mmap) and hasattr(mmap, "MADV_FREE")):  # shared with processes, or no Linux
         return False
     try:
