@@ -1,6 +1,7 @@
-"""The one thing that pyproject.toml cannot say: the JPEG kernel, built where a compiler and libjpeg-turbo are found.
+"""The one thing that pyproject.toml cannot say: extensions in C, built where a compiler is found.
 
-Without them the installation goes on, and simplejpeg with OpenCV does the same work.
+The JPEG kernel needs libjpeg-turbo too; without it simplejpeg with OpenCV does the same work. What a network's
+convolutions gain from the other one, torch does more slowly.
 """
 
 import sys
@@ -9,7 +10,6 @@ from pathlib import Path
 
 from setuptools import Extension, setup
 
-FOLDER = Path("src/penstock/codecs/kernel/c")
 # One build serves every Python from 3.11; free-threaded ones have no stable interface yet.
 STABLE = not sysconfig.get_config_var("Py_GIL_DISABLED")
 # Fused multiply-add would round differently from machine to machine. Python's own flags let integers wrap, which keeps
@@ -17,15 +17,21 @@ STABLE = not sysconfig.get_config_var("Py_GIL_DISABLED")
 UNIX_FLAGS = ["-std=c99", "-O3", "-ffp-contract=off", "-fno-wrapv", "-fvisibility=hidden"]
 FLAGS = [] if sys.platform == "win32" else UNIX_FLAGS
 
-kernel = Extension(
-    "penstock.codecs.kernel._native",
-    sources=sorted(path.as_posix() for path in FOLDER.glob("*.c")),
-    depends=sorted(path.as_posix() for path in FOLDER.glob("*.h")),
-    libraries=["jpeg"],
-    define_macros=[("Py_LIMITED_API", "0x030B0000")] if STABLE else [],
-    py_limited_api=STABLE,
-    extra_compile_args=FLAGS,
-    optional=True,
-)
 
-setup(ext_modules=[kernel], options={"bdist_wheel": {"py_limited_api": "cp311"}} if STABLE else {})
+def extension(name: str, folder: Path, libraries: tuple[str, ...] = ()) -> Extension:
+    return Extension(
+        name,
+        sources=sorted(path.as_posix() for path in folder.glob("*.c")),
+        depends=sorted(path.as_posix() for path in folder.glob("*.h")),
+        libraries=list(libraries),
+        define_macros=[("Py_LIMITED_API", "0x030B0000")] if STABLE else [],
+        py_limited_api=STABLE,
+        extra_compile_args=FLAGS,
+        optional=True,
+    )
+
+
+kernel = extension("penstock.codecs.kernel._native", Path("src/penstock/codecs/kernel/c"), ("jpeg",))
+winograd = extension("penstock.prediction._winograd", Path("src/penstock/prediction/c"))
+
+setup(ext_modules=[kernel, winograd], options={"bdist_wheel": {"py_limited_api": "cp311"}} if STABLE else {})

@@ -34,7 +34,7 @@ def main(given: list[str]) -> int:
     started = time.perf_counter()
     with tempfile.TemporaryDirectory() as folder:
         packs = _packed(arguments, Path(folder))
-        found = [_accuracy(arguments, packs, seed, Path(folder)) for seed in range(arguments.seeds)]
+        found = [_accuracy(arguments, packs, seed, Path(folder)) for seed in arguments.seeds]
     mean = statistics.mean(found)
     seconds = round(time.perf_counter() - started, 1)
     print(json.dumps({"accuracies": found, "mean": mean, "bar": BAR, "seconds": seconds}))
@@ -141,7 +141,7 @@ def _arguments(given: list[str]) -> argparse.Namespace:
     parser.add_argument("--size", default="224x160")
     parser.add_argument("--epochs", type=int, default=4)
     parser.add_argument("--clips", type=int, default=400)
-    parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2])
     # A few dozen videos say little that features of a million pictures do not know, and more of it takes hours.
     parser.add_argument("--freeze", default="backbone", help="none: the spatial stream is trained too")
     parser.add_argument("--learning-rate", type=float, default=1e-3)

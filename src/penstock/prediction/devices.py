@@ -5,8 +5,10 @@ from __future__ import annotations
 import copy
 import queue
 from collections import deque
-from collections.abc import Callable, Generator, Iterable
+from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
+from functools import partial
 from typing import Any, NamedTuple, TypeVar
 
 import torch
@@ -17,6 +19,8 @@ Item = TypeVar("Item")
 Answer = TypeVar("Answer")
 # Pieces of work for each device that are given out ahead: one that is answered, one that waits.
 AHEAD = 2
+# What all cores of a CPU may look at together where each has a piece of its own: about 2 GB for a ResNet50.
+MOST_PIXELS = 4_000_000
 
 
 class Placed(NamedTuple):
@@ -56,9 +60,12 @@ def placed(network: torch.nn.Module, devices: tuple[torch.device, ...]) -> tuple
 
 
 def dealt(
-    copies: tuple[Placed, ...], work: Callable[[Placed, Item], Answer], items: Iterable[Item]
+    copies: tuple[Placed, ...],
+    work: Callable[[Placed, Item], Answer],
+    items: Iterable[Item],
+    threads: int | None = None,
 ) -> Generator[Answer]:
-    """What each piece of work gives, in order, done by whichever copy is free."""
+    """What each piece of work gives, in order, done by whichever copy is free, with so many threads of a CPU each."""
     if len(copies) == 1:
         yield from (work(copies[0], item) for item in items)
         return
@@ -66,13 +73,36 @@ def dealt(
     for one in copies:
         free.put(one)
     waiting: deque[Future[Answer]] = deque()
-    with ThreadPoolExecutor(len(copies), "penstock-device") as pool:
+    with _threads_of_torch(threads) as begin, ThreadPoolExecutor(len(copies), "penstock-device", begin) as pool:
         for item in items:
             waiting.append(pool.submit(_by_a_free_one, free, work, item))
             if len(waiting) >= AHEAD * len(copies):
                 yield waiting.popleft().result()
         while waiting:
             yield waiting.popleft().result()
+
+
+def lanes(one: Placed, pixels: int) -> tuple[tuple[Placed, ...], int | None]:
+    """A CPU as several of fewer cores, and the threads of each: cores that never wait for each other do more.
+
+    pixels    of one piece of work, as the network sees it; large ones are shared by all cores, to spare memory
+    """
+    cores = torch.get_num_threads()
+    if one.device.type != "cpu" or cores == 1:
+        return (one,), None
+    threads = -(-cores // max(1, MOST_PIXELS // pixels))
+    return (one,) * (cores // threads), threads
+
+
+@contextmanager
+def _threads_of_torch(count: int | None) -> Iterator[Callable[[], None]]:
+    """What new threads begin with, so that they compute with so many. This one keeps what it has."""
+    before = torch.get_num_threads()
+    try:
+        yield (lambda: None) if count is None else partial(torch.set_num_threads, count)
+    finally:
+        if count is not None:
+            torch.set_num_threads(before)  # a thread that is begun later takes over what was set last, by any thread
 
 
 def _by_a_free_one(free: queue.SimpleQueue[Placed], work: Callable[[Placed, Item], Answer], item: Item) -> Answer:

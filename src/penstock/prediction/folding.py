@@ -8,19 +8,61 @@ from __future__ import annotations
 
 import copy
 import itertools
+from typing import NamedTuple
+from weakref import WeakKeyDictionary
 
 import torch
 from torch import nn
 from torch.nn.utils.fusion import fuse_conv_bn_weights
 from torchvision.ops.misc import FrozenBatchNorm2d
 
+from penstock.prediction.winograd import with_winograd
+
 # The names that torchvision gives to a convolution and to what follows it, where a network is no plain sequence.
 CONVOLUTION, NORMALISATION = "conv", "bn"
 
 
+class _State(NamedTuple):
+    """What a copy was made from and for: the weights themselves, and how often each was changed so far."""
+
+    weights: tuple[torch.Tensor, ...]
+    changes: tuple[int, ...]
+    device: torch.device
+    short: bool
+
+    @classmethod
+    def of(cls, network: nn.Module, device: torch.device, short: bool) -> _State:
+        weights = tuple(network.state_dict(keep_vars=True).values())
+        # Those made in inference mode do not count their changes: -1, which is never the same.
+        return cls(weights, tuple(-1 if one.is_inference() else one._version for one in weights), device, short)
+
+    def is_same(self, other: _State) -> bool:
+        return (
+            self[1:] == other[1:]
+            and -1 not in self.changes
+            and all(mine is theirs for mine, theirs in zip(self.weights, other.weights, strict=True))
+        )
+
+
+_kept: WeakKeyDictionary[nn.Module, tuple[_State, nn.Module]] = WeakKeyDictionary()
+
+
+def made_to_answer(network: nn.Module, device: torch.device, *, short: bool) -> nn.Module:
+    """A copy that answers as fast as its device can, in bfloat16 where `short`, and is never trained.
+
+    It is kept as long as the network itself, and made anew when weights of that were changed.
+    """
+    state = _State.of(network, device, short)
+    kept = _kept.get(network)
+    if kept is None or not kept[0].is_same(state):
+        made = folded(network)
+        kept = _kept[network] = state, with_winograd(made) if device.type == "cpu" and not short else made
+    return kept[1]
+
+
 def folded(network: nn.Module) -> nn.Module:
     """A copy without normalisations, with memory laid out as convolutions are fastest with."""
-    made = copy.deepcopy(network).eval()
+    made = copy.deepcopy(network).eval().requires_grad_(False)
     for module in list(made.modules()):
         _fold_children(module)
     return made.to(memory_format=torch.channels_last)

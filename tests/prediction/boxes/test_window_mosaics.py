@@ -36,7 +36,7 @@ def found_in(scene: Scene, **options: Any) -> Any:
 
 def put_together(plan: WindowPlan, shown: Iterable[Shown]) -> SceneBoxes:
     mosaic = Mosaic(plan, TASK)
-    for number, found in Asker(MODEL, "32").ask(shown):
+    for number, found in Asker(MODEL, "32").ask(shown, plan.shown_px):
         mosaic.add(number, mosaic.answered(number, found))
     return mosaic.boxes()
 

@@ -18,7 +18,7 @@ from penstock.prediction.behaviour.progress import Progress
 from penstock.prediction.behaviour.video_jobs import VideoJob
 from penstock.prediction.boxes.asking import is_short
 from penstock.prediction.devices import Placed
-from penstock.prediction.folding import folded
+from penstock.prediction.folding import made_to_answer
 from penstock.results.feature_files import FeatureFile
 from penstock.sources.videos.frame_streams import FrameStream, StreamedVideo
 from penstock.sources.videos.frame_supplies import Begin, Supply
@@ -65,9 +65,10 @@ class Watcher:
         progress: Progress,
     ) -> None:
         self._task, self._keeper, self._options = task, keeper, options
-        self._placed = Placed(folded(placed.network), placed.device)
+        short = is_short(options.precision, placed.device)
+        self._placed = Placed(made_to_answer(placed.network, placed.device, short=short), placed.device)
         self._threads, self._progress = threads, progress
-        self._precision = "bf16" if is_short(options.precision, placed.device) else "32"
+        self._precision = "bf16" if short else "32"
         self._identity = f"{identity} {placed.device.type} {self._precision}"
         self._opened: deque[_Opened] = deque()
 

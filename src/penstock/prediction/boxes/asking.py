@@ -12,8 +12,8 @@ import torch
 
 from penstock.prediction.boxes.options import Precision
 from penstock.prediction.boxes.scenes import Shown
-from penstock.prediction.devices import Placed, dealt
-from penstock.prediction.folding import folded
+from penstock.prediction.devices import Placed, dealt, lanes
+from penstock.prediction.folding import made_to_answer
 from penstock.prediction.models import Model
 from penstock.tasks.detection.answers import Found
 
@@ -50,13 +50,24 @@ class Asker:
 
     def __init__(self, model: Model, precision: Precision) -> None:
         self.model, self.precision = model, precision
-        self._copies = tuple(Placed(folded(one.network), one.device) for one in model.copies)
+        self._copies = tuple(
+            Placed(made_to_answer(network, device, short=is_short(precision, device)), device)
+            for network, device in model.copies
+        )
 
-    def ask(self, shown: Iterable[Shown]) -> Generator[tuple[int, Found]]:
+    def ask(self, shown: Iterable[Shown], side_px: int) -> Generator[tuple[int, Found]]:
         """The number of each window, and every box with score enough, unsuppressed, in pixels that it was shown."""
-        with closing(dealt(self._copies, self._answers, in_groups(shown, self.model.group_rows))) as answers:
+        copies, threads = self._lanes(side_px)
+        groups = in_groups(shown, self.model.group_rows)
+        with closing(dealt(copies, self._answers, groups, threads)) as answers:
             for group in answers:
                 yield from group
+
+    def _lanes(self, side_px: int) -> tuple[tuple[Placed, ...], int | None]:
+        if len(self._copies) > 1:
+            return self._copies, None
+        task: Any = self.model.task
+        return lanes(self._copies[0], self.model.group_rows * round(side_px * task.input_scale) ** 2)
 
     def _answers(self, one: Placed, group: list[Shown]) -> list[tuple[int, Found]]:
         task: Any = self.model.task

@@ -116,7 +116,7 @@ def boxes_in_scene(
     with (
         closing(windows_ahead(scene, plan, numbers, readers)) as ahead,
         _bar(answering.progress, len(wanted), len(finished)) as bar,
-        closing(asker.ask(bar(ahead))) as answers,
+        closing(asker.ask(bar(ahead), plan.shown_px)) as answers,
     ):
         for number, found in answers:
             piece = mosaic.answered(number, found)

@@ -1,0 +1,6 @@
+"""The C extension; absent where it could not be built."""
+
+from typing import Any
+
+def values(image: Any, first: int, rows: int, values: Any) -> None: ...
+def answers(products: Any, bias: Any, first: int, rows: int, out: Any) -> None: ...
