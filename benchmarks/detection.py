@@ -15,7 +15,8 @@ import argparse
 import json
 import subprocess
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager
 from functools import partial
 from pathlib import Path
@@ -93,7 +94,7 @@ def same_model(image: np.ndarray) -> ps.Model:
     return ps.Model(task, network, device="cpu")
 
 
-def finding(ask: Ask, tile: Path, part: np.ndarray, scratch: Path, rounds: int) -> list[Row]:
+def finding(ask: Ask, tile: Path, part: np.ndarray, scratch: Path, rounds: int) -> Iterator[Row]:
     """`predict` beside `predict_tile`: in the same arithmetic, as the device likes it, and at our own scale."""
     model = same_model(part)
     torch.save(model.network.state_dict(), scratch / "weights.pt")
@@ -104,10 +105,8 @@ def finding(ask: Ask, tile: Path, part: np.ndarray, scratch: Path, rounds: int) 
     lines += [("the same scale, precision auto", model, "auto", SHORT_ARITHMETIC)] if has_short else []
     lines += [("our own scale, precision auto", small, "auto", OWN_SCALE)]
     note = "" if has_short else " (this processor has no bfloat16)"
-    return [
-        _ratio(f"predict at {what}{note}", least, rounds, _predicting(own, tile, precision), _asking(ask, tile))
-        for what, own, precision, least in lines
-    ]
+    for what, own, precision, least in lines:
+        yield _ratio(f"finding boxes at {what}{note}", least, rounds, _predicting(own, tile, precision), _asking(ask, tile))
 
 
 def _predicting(model: ps.Model, tile: Path, precision: str) -> Callable[[], object]:
@@ -118,33 +117,50 @@ def _asking(ask: Ask, tile: Path) -> Callable[[], object]:
     return lambda: ask("predict", image=str(tile))
 
 
-def _ratio(what: str, least: float, rounds: int, ours: Callable[[], object], theirs: Callable[[], object]) -> Row:
+def _ratio(
+    what: str,
+    least: float,
+    rounds: int,
+    ours: Callable[[], object],
+    theirs: Callable[[], object],
+    limits: Sequence[Value] = (),
+) -> Row:
     theirs(), ours()  # libraries get ready
     our_seconds, their_seconds = alternate(ours, theirs, rounds)
-    values = [Value(OURS, our_seconds, "penstock"), Value(DEEPFOREST, their_seconds)]
+    values = [Value(OURS, our_seconds, "penstock"), Value(DEEPFOREST, their_seconds), *limits]
     return compare(what, "s", values, [Bar(OURS, DEEPFOREST, least)], smaller_is_better=True)
 
 
-def feeding(ask: Ask, scratch: Path, rounds: int) -> list[Row]:
+def feeding(ask: Ask, scratch: Path, rounds: int) -> Iterator[Row]:
     """Windows of a raster, read and ready for the network, without one: blocks as clouds want them, and plain ones."""
     cloud = write_tiled(scratch / "cloud.tif", 512, compress="deflate", predictor=2)
     plain = write_tiled(scratch / "plain.tif", 256)
-    lines = (
-        ("window", cloud, "deflated blocks of 512 px", OF_WINDOW_FEED),
-        ("single", cloud, "deflated blocks of 512 px", OF_SINGLE_FEED),
-        ("window", plain, "plain blocks of 256 px", OF_WINDOW_FEED),
-        ("single", plain, "plain blocks of 256 px", OF_SINGLE_FEED),
-    )
-    return [
-        _ratio(
-            f"feed alone beside its {strategy!r} dataset, {layout}",
-            least,
-            rounds,
-            partial(_all_windows, raster),
-            partial(ask, "feed", strategy=strategy, image=str(raster)),
-        )
-        for strategy, raster, layout, least in lines
-    ]
+    for raster, block_px, layout in ((cloud, 512, "deflated"), (plain, 256, "plain")):
+        ours, bare = partial(_all_windows, raster), partial(_all_blocks, raster, block_px)
+        bare()
+        limit = Value("GDAL alone", alternate(ours, bare, rounds)[1], "limit", "each block once, no windows")
+        for strategy, least in (("window", OF_WINDOW_FEED), ("single", OF_SINGLE_FEED)):
+            what = f"windows of a raster beside its {strategy!r} dataset, {layout} blocks of {block_px} px"
+            asked = partial(ask, "feed", strategy=strategy, image=str(raster))
+            yield _ratio(what, least, rounds, ours, asked, [limit])
+
+
+def _all_blocks(raster: Path, block_px: int) -> None:
+    """Every block read once by GDAL, by as many threads as ours has, into memory that is used again."""
+    import rasterio
+    from rasterio.windows import Window
+
+    def read(tops: Sequence[int]) -> None:
+        with rasterio.open(raster) as file:
+            memory = np.empty((file.count, block_px, file.width), np.uint8)
+            for top in tops:
+                height = min(block_px, file.height - top)
+                file.read(window=Window(0, top, file.width, height), out=memory[:, :height])
+
+    with rasterio.open(raster) as file:
+        tops = np.array_split(np.arange(0, file.height, block_px), AUTO_READERS)
+    with ThreadPoolExecutor(AUTO_READERS) as pool:
+        list(pool.map(read, [some.tolist() for some in tops]))
 
 
 def _all_windows(raster: Path) -> int:
@@ -189,9 +205,8 @@ ps.predict(ps.Model(task, network, device="cpu"), {raster!r}, output={output!r},
 MEMORY_CANDIDATES = 3000
 
 
-def memory(scratch: Path, sides: tuple[int, ...]) -> list[Row]:
+def memory(scratch: Path, sides: tuple[int, ...]) -> Iterator[Row]:
     """Peak memory of a prediction with a tiny network."""
-    results = []
     for side in sides:
         raster = scratch / f"striped-{side}.tif"
         write_striped(raster, side)
@@ -201,8 +216,7 @@ def memory(scratch: Path, sides: tuple[int, ...]) -> list[Row]:
         with found.open() as lines:
             boxes = sum(1 for _ in lines) - 1
         what = f"peak memory, a striped raster of {side:,} × {side:,} px with {boxes:,} boxes"
-        results.append(within(what, peak.resident_mb, "MB", MOST_MB))
-    return results
+        yield within(what, peak.resident_mb, "MB", MOST_MB)
 
 
 def training_feed(ask: Ask, scratch: Path, rounds: int) -> list[Row]:
@@ -215,7 +229,7 @@ def training_feed(ask: Ask, scratch: Path, rounds: int) -> list[Row]:
     settings = {"table": str(table), "folder": str(folder), "batch_size": BATCH, "workers": WORKERS}
     ours = lambda: sum(len(batch["index"]) for batch in batches)  # noqa: E731
     theirs = lambda: ask("train_feed", **settings)  # noqa: E731
-    what = f"training from a pack of {TILES} tiles beside its dataset, {WORKERS} workers"
+    what = f"feeding boxes from a pack of {TILES} tiles beside its dataset, {WORKERS} workers"
     return [_ratio(what, OF_TRAINING_FEED, rounds, ours, theirs)]
 
 
@@ -250,20 +264,21 @@ def main() -> None:
             table.add(row)
 
 
-def _measured(options: argparse.Namespace, scratch: Path) -> list[Row]:
-    results = memory(scratch, tuple(options.sides)) if "memory" in options.lines else []
+def _measured(options: argparse.Namespace, scratch: Path) -> Iterator[Row]:
+    if "memory" in options.lines:
+        yield from memory(scratch, tuple(options.sides))
     missing = Environments(options.peers_home).missing("deepforest")
     if missing:
-        return [*results, compare("predict, feed and train", "s", [Value(DEEPFOREST, 0.0, absent=missing)])]
+        yield compare("predict, feed and train", "s", [Value(DEEPFOREST, 0.0, absent=missing)])
+        return
     with deepforest(Environments(options.peers_home).python("deepforest")) as ask:
         if "predict" in options.lines:
             tile, part = _part_of(options.tile, scratch, options.whole)
-            results += finding(ask, tile, part, scratch, options.rounds)
+            yield from finding(ask, tile, part, scratch, options.rounds)
         if "feed" in options.lines:
-            results += feeding(ask, scratch, options.rounds)
+            yield from feeding(ask, scratch, options.rounds)
         if "train" in options.lines:
-            results += training_feed(ask, scratch, options.rounds)
-    return results
+            yield from training_feed(ask, scratch, options.rounds)
 
 
 def _part_of(tile: Path | None, scratch: Path, whole: bool) -> tuple[Path, np.ndarray]:

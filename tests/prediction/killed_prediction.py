@@ -7,13 +7,18 @@ import signal
 import sys
 from typing import Any
 
+import torch
+
 import penstock as ps
 from penstock.prediction.boxes import asking, journals
+
+LANES = 2  # windows that are looked at side by side
 
 
 def main() -> None:
     run, raster, output, windows = sys.argv[1:]
     journals.BLOCK_SECONDS = 0.0  # every window is a block of its own
+    torch.set_num_threads(LANES)
     left = int(windows)
     answers = asking.Asker._answers
 

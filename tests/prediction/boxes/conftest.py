@@ -22,7 +22,7 @@ def crowns_run(tmp_path_factory: pytest.TempPathFactory) -> ps.Run:
     task = ps.Detection(backbone="tiny", augmentation=False)
     data = (Scenes(72), Scenes(27, first=5000))
     folder = tmp_path_factory.mktemp("runs") / "crowns"
-    options: dict[str, Any] = {"batch_size": 4, "learning_rate": 5e-3, "workers": 0}
+    options: dict[str, Any] = {"batch_size": 4, "learning_rate": 5e-3, "gradient_clip": 1.0, "workers": 0}
     return ps.train(task, data, epochs=16, folder=folder, progress=False, logger=False, **options)
 
 

@@ -25,6 +25,7 @@ from penstock.prediction.boxes.journals import BLOCK_SECONDS, Journal  # noqa: E
 from penstock.prediction.boxes.mosaics import SceneBoxes  # noqa: E402
 from scene_making import scene  # noqa: E402
 
+UNDER_WAY = 4  # with two lanes: in each one window that is looked at, and one that waits
 KILLED = Path(__file__).parents[1] / "killed_prediction.py"
 
 
@@ -57,11 +58,12 @@ def test_a_killed_prediction_goes_on_with_the_same_command(
     assert subprocess.run(command, check=False).returncode == -signal.SIGKILL
     partial = tmp_path / "crowns.geojson.partial"
     assert not output.exists()
-    assert len(list(partial.glob("block-*.npz"))) == 7
+    kept = len(list(partial.glob("block-*.npz")))
+    assert 7 - UNDER_WAY <= kept <= 7
     counted.clear()
     done = run_here("predict", crowns_run.folder, path, "-o", output, "--tile-px", "128")
     assert done.exit_code == 0, done.err
-    assert len(counted) == total - 7
+    assert len(counted) == total - kept
     assert not partial.exists()
     uninterrupted = tmp_path / "whole.geojson"
     whole.save(uninterrupted)  # type: ignore[union-attr,operator]
