@@ -106,7 +106,9 @@ def finding(ask: Ask, tile: Path, part: np.ndarray, scratch: Path, rounds: int) 
     lines += [("our own scale, precision auto", small, "auto", OWN_SCALE)]
     note = "" if has_short else " (this processor has no bfloat16)"
     for what, own, precision, least in lines:
-        yield _ratio(f"finding boxes at {what}{note}", least, rounds, _predicting(own, tile, precision), _asking(ask, tile))
+        yield _ratio(
+            f"finding boxes at {what}{note}", least, rounds, _predicting(own, tile, precision), _asking(ask, tile)
+        )
 
 
 def _predicting(model: ps.Model, tile: Path, precision: str) -> Callable[[], object]:

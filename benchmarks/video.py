@@ -72,7 +72,9 @@ def predict(home: Path, _: Environments) -> list[Row]:
         Value(OURS, ours, "penstock", note="from the file to tables and HDF5"),
         Value("all motions anew", theirs, "peer", note="the networks alone, an 11-frame stack for each frame"),
     ]
-    return [compare("ethogram with fast on the CPU", "frames/s", values, [Bar(OURS, "all motions anew", LEAST_PREDICT)])]
+    return [
+        compare("ethogram with fast on the CPU", "frames/s", values, [Bar(OURS, "all motions anew", LEAST_PREDICT)])
+    ]
 
 
 def memory(home: Path, _: Environments) -> list[Row]:
