@@ -102,7 +102,8 @@ def test_a_stream_reads_every_row_once(tmp_path: Path, monkeypatch: pytest.Monke
     assert read[0][0] == 0
     assert read[-1][1] == 500
     assert all(above[1] == below[0] for above, below in pairwise(read))
-    assert all(stop % 64 == 0 for _, stop in read[:-1])
+    if compress:  # whole blocks, so that none is decoded twice
+        assert all(stop % 64 == 0 for _, stop in read[:-1])
 
 
 def test_few_handles_stay_open(tmp_path: Path) -> None:

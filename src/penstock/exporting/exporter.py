@@ -18,7 +18,6 @@ from penstock.exporting.roles import roles_of
 from penstock.exporting.runs import Run, plan_runs
 from penstock.exporting.videos import frame_rate, note_time, video_of
 from penstock.packing.locking import writer_lock
-from penstock.packing.memory import Blocks
 from penstock.packing.options import AUTO
 from penstock.packing.places import Places
 from penstock.packing.preconditions import check_source, check_unchanged, clear_words, every_damage
@@ -26,6 +25,7 @@ from penstock.packing.preparing import BadSample, Preparation, Row, stamp_of_par
 from penstock.packing.progress import ProgressBar
 from penstock.packing.work import TASK_BYTES, Place, Prepared
 from penstock.samples import Source
+from penstock.storage.blocks import Blocks
 
 # Where each format lives; nothing is imported before it is asked for.
 HOMES = {

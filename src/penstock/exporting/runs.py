@@ -9,11 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from penstock.errors import RecipeError
-from penstock.packing.memory import Blocks
 from penstock.packing.preparing import Preparation
 from penstock.packing.splits import ordered_names
 from penstock.packing.work import Place, Prepared, prepared_parts, prepared_samples
 from penstock.samples import Part, Source, Subset, column_of
+from penstock.storage.blocks import Blocks
 
 _NOTHING_MEASURED: NDArray[np.int64] = np.empty(0, np.int64)
 

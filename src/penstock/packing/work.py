@@ -14,11 +14,11 @@ from numpy.typing import NDArray
 
 from penstock.errors import DataError
 from penstock.packing.layout import GOP_FRAMES
-from penstock.packing.memory import Blocks
 from penstock.packing.options import PackOptions
 from penstock.packing.parallel import in_order, process_pool, run_in_process, thread_pool
 from penstock.packing.preparing import BadSample, Preparation, Row, prepare_range, prepare_raws
 from penstock.samples import Part, Raw, Source
+from penstock.storage.blocks import Blocks
 
 # What one task may hold: enough to make handing it over cheap, little enough that many fit in memory.
 TASK_BYTES = 4 << 20

@@ -17,7 +17,6 @@ from penstock.packing.index import open_index, write_index
 from penstock.packing.journal import FinishedShard, Journal
 from penstock.packing.locking import writer_lock
 from penstock.packing.manifest import Manifest, ShardEntry
-from penstock.packing.memory import Blocks
 from penstock.packing.options import AUTO, PackOptions, make_options
 from penstock.packing.parallel import thread_pool
 from penstock.packing.places import Places
@@ -31,6 +30,7 @@ from penstock.packing.statistics import SAMPLE_COUNT, ChannelSums
 from penstock.packing.work import TASK_BYTES, Place, Prepared, prepared_parts, prepared_samples
 from penstock.samples import Part, Source
 from penstock.seeds import random_bits
+from penstock.storage.blocks import Blocks
 
 
 def pack(

@@ -65,7 +65,7 @@ def test_the_answer_does_not_depend_on_the_order_of_windows(order: list[int], wo
     scene = image_scene("spots", pixels)
     plan = window_plan(250, 250, tile_px=80, overlap=0.1, stride=32)
     numbers = np.arange(len(plan.grid))
-    shown = {one.number: one for one in scene.read(plan, numbers)}
+    shown = {one.number: one for one in scene.read(plan, numbers, 1)}
     mixed = [shown[number] for number in order if number in shown]
     straight = put_together(plan, windows_ahead(scene, plan, numbers, workers))
     other = put_together(plan, mixed)
@@ -125,14 +125,14 @@ def test_windows_of_one_colour_are_not_looked_at() -> None:
     pixels[:, 128:] = 255
     scene = image_scene("half", pixels)
     plan = window_plan(256, 256, tile_px=64, overlap=0, stride=32)
-    looked = {one.number for one in scene.read(plan, np.arange(len(plan.grid)))}
+    looked = {one.number for one in scene.read(plan, np.arange(len(plan.grid)), 1)}
     assert looked == {number for number in range(len(plan.grid)) if plan.grid.window(number).x < 128}
 
 
 def test_an_error_of_a_reader_comes_out_and_no_thread_stays() -> None:
     import threading
 
-    def read(plan: Any, numbers: Any) -> Any:
+    def read(plan: Any, numbers: Any, threads: int) -> Any:
         yield Shown(0, np.zeros((64, 64, 3), np.uint8))
         raise OSError("the disk is gone")
 

@@ -30,11 +30,12 @@ Item = list[Shown] | _Done | BaseException
 
 def windows_ahead(scene: Scene, plan: WindowPlan, numbers: NDArray[np.int64], workers: int) -> Generator[Shown]:
     """The windows with these numbers (ascending) that are worth a look, in whatever order they are read."""
-    shares = [share for share in _by_rows(numbers, len(plan.grid.columns), workers) if len(share)]
+    readers, threads_each = (1, workers) if scene.reads_in_parallel else (workers, 1)
+    shares = [share for share in _by_rows(numbers, len(plan.grid.columns), readers) if len(share)]
     together = max(1, TOGETHER_BYTES // plan.shown_bytes)
     items: queue.Queue[Item] = queue.Queue(max(2, AHEAD_BYTES // (together * plan.shown_bytes)))
     left = threading.Event()
-    groups = [_in_groups(scene.read(plan, share), together) for share in shares]
+    groups = [_in_groups(scene.read(plan, share, threads_each), together) for share in shares]
     threads = [
         threading.Thread(target=_read, args=(some, items, left), daemon=True, name="penstock-reader") for some in groups
     ]

@@ -15,14 +15,14 @@ from numpy.typing import NDArray
 from penstock.codecs.headers import UnreadableImage, read_file_header
 from penstock.codecs.images import decode_image
 from penstock.errors import DataError, HopError, Problem
-from penstock.packing.memory import Blocks
 from penstock.prediction.boxes.window_plans import WindowPlan
 from penstock.results.georeferences import Georeference
 from penstock.sources.paths import read_bytes
-from penstock.sources.rasters.raster_files import RasterFile, describe_raster, stream_tiles
+from penstock.sources.rasters.raster_files import RasterFile, Tiles, describe_raster, stream_tiles
 from penstock.sources.rasters.raster_options import PixelOptions
-from penstock.sources.rasters.raster_pixels import DamagedTile, TilePixels, to_rgb, valid_pixels
+from penstock.sources.rasters.raster_pixels import DamagedTile, PixelRules, TilePixels, to_rgb, valid_pixels
 from penstock.sources.rasters.raster_windows import Handles
+from penstock.storage.blocks import Blocks
 
 Pixels = NDArray[np.uint8]
 # Photos that decode in a moment and take some 200 MB; what is larger is read as a raster.
@@ -40,14 +40,16 @@ class Shown(NamedTuple):
 
 @dataclass(frozen=True)
 class Scene:
-    """One image or raster: its size, its place on the map, and how its windows are read, in order."""
+    """One image or raster: its size, its place on the map, and how its windows are read, in order, by some threads."""
 
     name: str
     width: int
     height: int
     place: Georeference | None
     is_photo: bool
-    read: Callable[[WindowPlan, NDArray[np.int64]], Iterator[Shown]]
+    read: Callable[[WindowPlan, NDArray[np.int64], int], Iterator[Shown]]
+    # One reading has threads of its own; else as many readings as there are threads share the windows.
+    reads_in_parallel: bool = False
 
 
 def open_scene(path: Path, bands: Any) -> Scene:
@@ -77,7 +79,7 @@ def photo_scene(path: Path) -> Scene:
 def image_scene(name: str, pixels: Pixels) -> Scene:
     """An image in memory."""
 
-    def read(plan: WindowPlan, numbers: NDArray[np.int64]) -> Iterator[Shown]:
+    def read(plan: WindowPlan, numbers: NDArray[np.int64], _: int) -> Iterator[Shown]:
         tiles = plan.tiles
         for number in numbers.tolist():
             x, y, width, height = tiles.window(number)
@@ -90,23 +92,31 @@ def raster_scene(raster: RasterFile) -> Scene:
     """A raster of any size: every strip is decoded once, a band of rows is in memory."""
     place = Georeference(raster.crs, raster.transform) if raster.crs else None
 
-    def read(plan: WindowPlan, numbers: NDArray[np.int64]) -> Iterator[Shown]:
-        tiles = stream_tiles(Handles(), raster, plan.tiles, numbers, lasting=False)
-        shape = plan.tiles.tile_height, plan.tiles.tile_width, 3
-        memory = Blocks(math.prod(shape))
+    def read(plan: WindowPlan, numbers: NDArray[np.int64], threads: int) -> Iterator[Shown]:
+        how: Tiles = "shared" if raster.rules.is_rgb else "passing"
+        tiles = stream_tiles(Handles(threads), raster, plan.tiles, numbers, tiles=how)
+        memory = Blocks(3 * plan.tiles.tile_height * plan.tiles.tile_width)
         for number, tile in zip(numbers.tolist(), tiles, strict=True):
             if isinstance(tile, DamagedTile):
                 raise HopError("read", raster.path.as_posix(), tile.reason)
-            if _has_data(tile, raster):
-                out = np.frombuffer(memory.allocate(math.prod(shape)), np.uint8).reshape(shape)
-                yield from _worth_a_look(plan, number, to_rgb(tile, raster.rules, out))
+            image = _image(tile, raster.rules, memory)
+            if image is not None:
+                yield from _worth_a_look(plan, number, image)
 
-    return Scene(os.fspath(raster.path), raster.width, raster.height, place, False, read)
+    # Where pixels have to be converted, that takes longer than decoding them, and GDAL does none of it.
+    is_parallel = raster.is_geotiff and raster.rules.is_rgb
+    return Scene(os.fspath(raster.path), raster.width, raster.height, place, False, read, is_parallel)
 
 
-def _has_data(tile: TilePixels, raster: RasterFile) -> bool:
-    valid = valid_pixels(tile, raster.rules) if raster.rules.may_lack_data else None
-    return valid is None or bool(valid.any())
+def _image(tile: TilePixels, rules: PixelRules, memory: Blocks) -> Pixels | None:
+    """A tile as RGB, where it lies if that is what is stored; None where it has no data."""
+    valid = valid_pixels(tile, rules) if rules.may_lack_data else None
+    if valid is not None and not valid.any():
+        return None
+    if rules.is_rgb and (valid is None or valid.all()):
+        return tile.pixels.transpose(1, 2, 0)
+    shape = *tile.pixels.shape[1:], 3
+    return to_rgb(tile, rules, np.frombuffer(memory.allocate(math.prod(shape)), np.uint8).reshape(shape))
 
 
 def _worth_a_look(plan: WindowPlan, number: int, tile: Pixels) -> Iterator[Shown]:

@@ -29,11 +29,6 @@ CHANNELS = 3
 TOGETHER_BYTES = 512 << 10
 
 
-def empty_plain(width: int, height: int) -> TilePixels:
-    """Memory for red, green and blue bytes, side by side."""
-    return TilePixels(np.empty((height, width, CHANNELS), np.uint8).transpose(2, 0, 1), None)
-
-
 @dataclass(frozen=True, eq=False)
 class PlainBlocks:
     """Where the blocks of a raster begin in its file, a row of them after the other."""
@@ -54,8 +49,8 @@ class PlainBlocks:
 
     def read(self, window: Window, out: TilePixels | None = None) -> TilePixels:
         """The pixels of a window, into `out` where that is given; UnreadableImage on damage."""
-        into = empty_plain(window.width, window.height) if out is None else out
-        image = into.pixels.transpose(1, 2, 0)
+        shape = window.height, window.width, CHANNELS
+        image = np.empty(shape, np.uint8) if out is None else out.pixels.transpose(1, 2, 0)
         read_rows = self._read_strip if self.is_striped else self._read_tiles
         try:
             with self.path.open("rb", buffering=0) as file:
@@ -63,7 +58,7 @@ class PlainBlocks:
                     read_rows(file, y, window.x, image[y - window.y : stop - window.y])
         except OSError as error:
             raise UnreadableImage(f"{self.path.name} cannot be read ({error})") from error
-        return into
+        return TilePixels(image.transpose(2, 0, 1), None)
 
     def _rows_of_blocks(self, window: Window) -> Iterator[tuple[int, int]]:
         """Rows of the window, the first and the stop, that lie in one row of blocks."""
@@ -85,12 +80,13 @@ class PlainBlocks:
     def _read_tiles(self, file: FileIO, y: int, x: int, out: Pixels) -> None:
         number, above = divmod(y, self.block_height)
         first, stop = x // self.block_width, -(-(x + out.shape[1]) // self.block_width)
-        most = max(1, TOGETHER_BYTES // self._block_bytes)
-        memory = np.empty((min(most, stop - first), self.block_height, self.block_width, CHANNELS), np.uint8)
+        # Rows of one tile follow one another in the file; those of the next tile only if all rows are wanted.
+        most = max(1, TOGETHER_BYTES // self._block_bytes) if len(out) == self.block_height else 1
+        memory = np.empty((min(most, stop - first), len(out), self.block_width, CHANNELS), np.uint8)
         for start, count in self._neighbours(number, first, stop, most):
             tiles = memory[:count]
-            self._fill(file, int(self.offsets[number, start]), tiles)
-            for place, tile in enumerate(tiles[:, above : above + len(out)], start=start):
+            self._fill(file, int(self.offsets[number, start]) + above * self._row_bytes, tiles)
+            for place, tile in enumerate(tiles, start=start):
                 left = place * self.block_width - x
                 part = slice(max(0, left), left + self.block_width)
                 seen = out[:, part]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from penstock.codecs.headers import UnreadableImage, read_file_header, sniff
 from penstock.errors import Problem
 from penstock.geometry import TileGrid, Window
-from penstock.sources.rasters.plain_blocks import PlainBlocks, empty_plain, plain_raster
+from penstock.sources.rasters.plain_blocks import PlainBlocks, plain_raster
 from penstock.sources.rasters.raster_options import PixelOptions
 from penstock.sources.rasters.raster_pixels import (
     DamagedTile,
@@ -34,9 +34,14 @@ from penstock.sources.rasters.raster_windows import (
     read_sample,
     read_window,
 )
+from penstock.storage.blocks import Blocks
 
-# One row of 400 px tiles of a raster 20,000 px wide takes 24 MB as uint8 and 96 MB as float32.
+Tiles = Literal["copies", "passing", "shared"]
+
+# What may lie in memory of a row of tiles: one of 400 px of a raster 20,000 px wide takes 24 MB as uint8 and 96 MB as
+# float32. Where tiles share it, one band is read while tiles of two others are still looked at.
 BAND_BYTES = 128 << 20
+SHARED_BAND_BYTES = 64 << 20
 
 # Where nothing is decoded, narrow bands cost nothing: no strip is decoded for each of them.
 PLAIN_BAND_BYTES = 32 << 20
@@ -60,6 +65,7 @@ class RasterFile:
     crs: str
     rules: PixelRules
     plain: PlainBlocks | None = field(default=None, compare=False)  # where the file holds the image as it is
+    is_geotiff: bool = field(default=False, compare=False)  # whose blocks GDAL can decode in several threads
 
     def tile_transform(self, window: Window, across: float = 1.0, down: float = 1.0) -> tuple[float, ...]:
         """From the pixel corners of a tile to the map, each pixel of which is so many of the raster."""
@@ -122,6 +128,7 @@ def _described(path: Path, dataset: Any, options: PixelOptions) -> RasterFile:
         crs=_crs_text(dataset.crs),
         rules=replace(rules, value_range=value_range),
         plain=plain_raster(path, dataset) if is_image else None,
+        is_geotiff=dataset.driver == "GTiff",
     )
 
 
@@ -152,16 +159,18 @@ def read_tile(handles: Handles, raster: RasterFile, window: Window) -> TilePixel
 
 
 def stream_tiles(
-    handles: Handles, raster: RasterFile, grid: TileGrid, numbers: NDArray[np.int64], *, lasting: bool = True
+    handles: Handles, raster: RasterFile, grid: TileGrid, numbers: NDArray[np.int64], *, tiles: Tiles = "copies"
 ) -> Iterator[TilePixels | DamagedTile]:
     """The tiles with these numbers (ascending), the same as `read_tile` gives them, one row of tiles at a time.
 
-    Where the rows around a tile are damaged, each tile is read by itself, so that only damaged ones are lost. Tiles
-    that are not `lasting` are views that the next tile may overwrite.
+    Where the rows around a tile are damaged, each tile is read by itself, so that only damaged ones are lost.
+
+    tiles   copies; passing views, which the next tile overwrites; or shared views of one row of tiles, which lasts as
+            long as anybody has one of them
     """
     rows, columns = np.divmod(numbers, len(grid.columns))
-    spans = _column_spans(raster, grid)
-    make_band = _band_maker(handles, raster, grid, spans)
+    spans = _column_spans(raster, grid, SHARED_BAND_BYTES if tiles == "shared" else BAND_BYTES)
+    make_band = _band_maker(handles, raster, grid, spans, is_shared=tiles == "shared")
     only = make_band(spans[0]) if len(spans) == 1 else None
     for row in np.unique(rows):
         here = columns[rows == row]
@@ -169,7 +178,7 @@ def stream_tiles(
             inside = here[(here >= span.start) & (here < span.stop)]
             band = only or make_band(span)
             for tile in _tiles_of_row(band, raster, grid, int(row), inside, span):
-                yield tile.lasting() if lasting and isinstance(tile, TilePixels) else tile
+                yield tile.copy() if tiles == "copies" and isinstance(tile, TilePixels) else tile
 
 
 def _tiles_of_row(
@@ -195,11 +204,11 @@ def _tile_or_damage(handles: Handles, raster: RasterFile, window: Window) -> Til
         return DamagedTile(str(error))
 
 
-def _column_spans(raster: RasterFile, grid: TileGrid) -> list[range]:
+def _column_spans(raster: RasterFile, grid: TileGrid, band_bytes: int) -> list[range]:
     """Neighbouring columns of tiles that fit into memory together: all of them, unless the raster is very wide."""
     column_bytes = _pixel_bytes(raster) * grid.tile_height
-    band_bytes = BAND_BYTES if raster.plain is None else PLAIN_BAND_BYTES
-    limit = max(grid.tile_width, band_bytes // column_bytes)
+    most_bytes = band_bytes if raster.plain is None else min(band_bytes, PLAIN_BAND_BYTES)
+    limit = max(grid.tile_width, most_bytes // column_bytes)
     spans, first = [], 0
     for column, x in enumerate(grid.columns):
         if x + grid.tile_width - grid.columns[first] > limit:
@@ -208,16 +217,27 @@ def _column_spans(raster: RasterFile, grid: TileGrid) -> list[range]:
     return [*spans, range(first, len(grid.columns))]
 
 
-def _band_maker(handles: Handles, raster: RasterFile, grid: TileGrid, spans: list[range]) -> Callable[[range], RowBand]:
+def _band_maker(
+    handles: Handles, raster: RasterFile, grid: TileGrid, spans: list[range], *, is_shared: bool
+) -> Callable[[range], RowBand]:
     """A function that makes the band of some columns; all of them work in the same memory, one at a time."""
     columns = {span: _columns(raster, grid, span) for span in spans}
     width = max(one.width for one in columns.values())
     # Whole blocks at a time, so that a tiled raster is decoded once too; where that is too much, row by row.
     aligned = (grid.tile_height + raster.block_height) * width * _pixel_bytes(raster) <= BAND_BYTES
-    step = raster.block_height if aligned else 1
+    step = raster.block_height if aligned and raster.plain is None else 1
     height = min(raster.height, grid.tile_height + step - 1)
-    buffer = empty_tile(raster.rules, width, height) if raster.plain is None else empty_plain(width, height)
-    return lambda span: RowBand(handles, raster.path, raster.rules, columns[span], buffer, step, plain=raster.plain)
+    memory = _band_memory(raster, width, height, is_shared=is_shared)
+    return lambda span: RowBand(handles, raster.path, raster.rules, columns[span], memory, step, plain=raster.plain)
+
+
+def _band_memory(raster: RasterFile, width: int, height: int, *, is_shared: bool) -> Callable[[], TilePixels]:
+    """What gives memory for a band: always the same, or some that nobody has a tile of."""
+    if is_shared:
+        blocks = Blocks(width * height * _pixel_bytes(raster))
+        return lambda: empty_tile(raster.rules, width, height, blocks)
+    memory = empty_tile(raster.rules, width, height)
+    return lambda: memory
 
 
 def _columns(raster: RasterFile, grid: TileGrid, span: range) -> Window:

@@ -54,8 +54,8 @@ class TilePixels(NamedTuple):
     def nbytes(self) -> int:
         return self.pixels.nbytes + (0 if self.mask is None else self.mask.nbytes)
 
-    def lasting(self) -> TilePixels:
-        """A copy, which stays as it is whatever happens to the memory that this one is a view of."""
+    def copy(self) -> TilePixels:
+        """Stays as it is whatever happens to the memory that this one is a view of."""
         return TilePixels(self.pixels.copy("K"), None if self.mask is None else self.mask.copy())
 
 
@@ -80,6 +80,12 @@ class PixelRules:
     @property
     def read_bands(self) -> list[int]:
         return [*self.bands, self.alpha] if self.alpha is not None else list(self.bands)
+
+    @property
+    def is_rgb(self) -> bool:
+        """Whether pixels with data are the image already, three bytes side by side."""
+        has_colours = self.dtype == "uint8" and len(self.bands) == len(self.read_bands) == 3
+        return has_colours and self.palette is None and self.value_range is None
 
     @property
     def may_lack_data(self) -> bool:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 import threading
 import warnings
 from collections import OrderedDict
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -16,12 +18,15 @@ from penstock.errors import require
 from penstock.geometry import Window
 from penstock.sources.rasters.plain_blocks import PlainBlocks
 from penstock.sources.rasters.raster_pixels import PixelRules, TilePixels
+from penstock.storage.blocks import Blocks
 
 # Enough for the row of blocks under one row of tiles; GDAL would take 5 % of the machine.
 CACHE_BYTES = 64 << 20
 
 # A handle costs a descriptor and GDAL's tables; a thread rarely works on more rasters at a time.
 OPEN_RASTERS = 4
+
+NO_ROWS = TilePixels(np.empty((0, 0, 0), np.uint8), None)
 
 _warnings_lock = threading.Lock()
 
@@ -32,13 +37,14 @@ def gdal() -> Any:
     return rasterio.Env(GDAL_CACHEMAX=CACHE_BYTES, GDAL_DISABLE_READDIR_ON_OPEN="TRUE")
 
 
-def open_raster(path: Path) -> Any:
-    """Open a raster; that a photo is on no map is not worth a warning."""
+def open_raster(path: Path, threads: int = 1) -> Any:
+    """Open a raster, whose blocks are decoded by so many threads; that a photo is on no map is not worth a warning."""
     rasterio = require("rasterio", "geo", "Reading rasters")
+    options = {"NUM_THREADS": str(threads)} if threads > 1 else {}
     # Filters of warnings belong to the process, so that only one thread may change them at a time.
     with _warnings_lock, warnings.catch_warnings():
         warnings.simplefilter("ignore", rasterio.errors.NotGeoreferencedWarning)
-        return rasterio.open(path)
+        return rasterio.open(path, **options)
 
 
 def gdal_errors() -> tuple[type[Exception], ...]:
@@ -49,22 +55,35 @@ def gdal_errors() -> tuple[type[Exception], ...]:
 
 
 class Handles(threading.local):
-    """The open rasters of each thread; the one not used for longest is closed first."""
+    """The open rasters of each thread; the one not used for longest is closed first.
 
-    def __init__(self) -> None:
+    threads   of GDAL that decode the blocks of one reading; only for GeoTIFFs
+    """
+
+    def __init__(self, threads: int = 1) -> None:
+        self._threads = threads
         self._open: OrderedDict[Path, Any] = OrderedDict()
 
-    def __reduce__(self) -> tuple[type[Handles], tuple[()]]:
-        return Handles, ()
+    def __reduce__(self) -> tuple[type[Handles], tuple[int]]:
+        return Handles, (self._threads,)
 
     def dataset(self, path: Path) -> Any:
         found = self._open.pop(path, None)
         if found is None:
-            found = open_raster(path)
+            found = open_raster(path, self._threads)
         self._open[path] = found
         while len(self._open) > OPEN_RASTERS:
             self._open.popitem(last=False)[1].close()
         return found
+
+    def forget(self) -> None:
+        """Open everything anew, and decode with one thread from now on.
+
+        Blocks that several threads of GDAL could not decode stay in its cache, and pass for pixels the next time.
+        """
+        self._threads = 1
+        while self._open:
+            self._open.popitem()[1].close()
 
 
 def read_window(
@@ -82,6 +101,7 @@ def read_window(
             if into.mask is not None:
                 dataset.read_masks(rules.bands[0], window=where, out=into.mask)
     except gdal_errors() as error:
+        handles.forget()
         where_text = f"{window.width}×{window.height} px at x {window.x}, y {window.y} of {path.name}"
         raise UnreadableImage(f"{where_text} cannot be read ({error.__cause__ or error})") from error
     return into
@@ -98,13 +118,22 @@ def read_sample(dataset: Any, rules: PixelRules, longest_px: int) -> TilePixels:
     return tile
 
 
-def empty_tile(rules: PixelRules, width: int, height: int) -> TilePixels:
-    """Memory for a tile; colours stand side by side, as most rasters store them and images need them."""
+def empty_tile(rules: PixelRules, width: int, height: int, blocks: Blocks | None = None) -> TilePixels:
+    """Memory for a tile, of `blocks` where given; colours stand side by side, as most rasters and images have them."""
     bands = len(rules.read_bands)
-    pixels: NDArray[Any] = np.empty((bands, height, width), rules.dtype)
+    pixels: NDArray[Any]
     if bands == 3 and rules.dtype == "uint8":
-        pixels = np.empty((height, width, bands), np.uint8).transpose(2, 0, 1)
-    return TilePixels(pixels, np.empty((height, width), np.uint8) if rules.masked else None)
+        pixels = _empty((height, width, bands), "uint8", blocks).transpose(2, 0, 1)
+    else:
+        pixels = _empty((bands, height, width), rules.dtype, blocks)
+    return TilePixels(pixels, _empty((height, width), "uint8", blocks) if rules.masked else None)
+
+
+def _empty(shape: tuple[int, ...], dtype: str, blocks: Blocks | None) -> NDArray[Any]:
+    if blocks is None:
+        return np.empty(shape, dtype)
+    memory = blocks.allocate(math.prod(shape) * np.dtype(dtype).itemsize)
+    return np.frombuffer(memory, dtype).reshape(shape)
 
 
 class RowBand:
@@ -119,33 +148,35 @@ class RowBand:
         path: Path,
         rules: PixelRules,
         columns: Window,
-        buffer: TilePixels,
+        memory: Callable[[], TilePixels],
         row_step: int,
         *,
         plain: PlainBlocks | None = None,
     ) -> None:
         """`columns` spans the rows of the whole raster; rows are read up to the next multiple of `row_step`.
 
-        What is `plain` is copied from the file, without GDAL. The buffer is at least as wide as the columns, and as
-        high as a tile and a step.
+        What is `plain` is copied from the file, without GDAL. `memory` gives what nobody looks at any more; it is at
+        least as wide as the columns, and as high as a tile and a step.
         """
         self.handles, self._path, self._rules = handles, path, rules
         self._columns, self._row_step = columns, row_step
         self._first, self._stop = 0, 0
-        self._plain, self._buffer = plain, columns_of(buffer, 0, columns.width)
+        self._plain, self._memory = plain, memory
+        self._buffer = NO_ROWS
 
     def rows(self, y: int, height: int) -> TilePixels:
-        """Rows y to y + height; the arrays are overwritten by the next call, which must not go up."""
+        """Rows y to y + height; the next call must not go up."""
         if y + height > self._stop:
             self._read_below(y, min(self._columns.height, -(-(y + height) // self._row_step) * self._row_step))
         offset = y - self._first
         return _rows(self._buffer, offset, offset + height)
 
     def _read_below(self, y: int, stop: int) -> None:
-        """Move the rows from y on that are there to the top of the buffer, and read the others up to `stop`."""
-        kept, offset = max(0, self._stop - y), y - self._first
-        if kept and offset:
-            _copy(_rows(self._buffer, offset, offset + kept), _rows(self._buffer, 0, kept))
+        """Go on in other memory: rows from y on that are there are copied to its top, those up to `stop` are read."""
+        kept, offset, before = max(0, self._stop - y), y - self._first, self._buffer
+        self._buffer = columns_of(self._memory(), 0, self._columns.width)
+        if kept:
+            _copy(_rows(before, offset, offset + kept), _rows(self._buffer, 0, kept))
         self._first, self._stop = y, y + kept
         below = Window(self._columns.x, self._stop, self._columns.width, stop - self._stop)
         into = _rows(self._buffer, kept, stop - y)
@@ -167,7 +198,7 @@ def _copy(source: TilePixels, target: TilePixels) -> None:
 
 
 def columns_of(tile: TilePixels, first: int, stop: int) -> TilePixels:
-    """A view of some columns, which is overwritten when the band moves on."""
+    """A view of some columns."""
     mask = None if tile.mask is None else tile.mask[:, first:stop]
     pixels: NDArray[Any] = tile.pixels[:, :, first:stop]
     return TilePixels(pixels, mask)

@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from penstock.packing.memory import Blocks
+from penstock.storage.blocks import Blocks
 
 
 def address(view: memoryview) -> int:
