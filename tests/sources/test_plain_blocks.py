@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 import pytest
 import rasterio
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from penstock.codecs import kernel
 from penstock.codecs.headers import UnreadableImage
 from penstock.geometry import Window
 from penstock.sources.rasters.plain_blocks import TOGETHER_BYTES
@@ -28,6 +29,16 @@ def described(path: Path, **options: Any) -> RasterFile:
     return raster
 
 
+@pytest.fixture(params=["kernel", "fallback"])
+def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Which of the two ways reads tiles."""
+    if request.param == "fallback":
+        monkeypatch.setattr(kernel, "_extension", lambda: None)
+    elif kernel._extension() is None:
+        pytest.skip("the kernel was not built")
+
+
+@pytest.mark.usefixtures("way")
 @given(
     width=st.integers(1, 150),
     height=st.integers(1, 80),
@@ -35,7 +46,7 @@ def described(path: Path, **options: Any) -> RasterFile:
     corners=st.tuples(*[st.floats(0, 1)] * 4),
     together=st.sampled_from([1, 4000, TOGETHER_BYTES]),
 )
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_a_window_has_the_pixels_of_the_raster(
     tmp_path_factory: pytest.TempPathFactory,
     width: int,
@@ -87,13 +98,15 @@ def test_blocks_that_were_never_written_are_read_by_gdal(tmp_path: Path) -> None
     assert not found[:, :6].any()
 
 
+@pytest.mark.usefixtures("way")
+@pytest.mark.parametrize("y", [64, 150], ids=["within the window", "before it"])
 @pytest.mark.parametrize("layout", [TILES, {"blockysize": 16}], ids=["tiles", "strips"])
-def test_a_file_that_was_cut_after_it_was_opened_is_said(tmp_path: Path, layout: dict[str, Any]) -> None:
+def test_a_file_that_was_cut_after_it_was_opened_is_said(tmp_path: Path, layout: dict[str, Any], y: int) -> None:
     path = write_raster(tmp_path / "a.tif", noise(3, 200, 100), **layout)
     raster = described(path)
     path.write_bytes(path.read_bytes()[:30_000])
     with pytest.raises(UnreadableImage, match=r"a\.tif ends within its pixels"):
-        read_tile(Handles(), raster, Window(0, 150, 100, 50))
+        read_tile(Handles(), raster, Window(0, y, 100, 50))
     path.unlink()
     with pytest.raises(UnreadableImage, match=r"a\.tif cannot be read"):
         read_tile(Handles(), raster, Window(0, 0, 10, 10))

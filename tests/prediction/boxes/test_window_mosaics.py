@@ -129,6 +129,15 @@ def test_windows_of_one_colour_are_not_looked_at() -> None:
     assert looked == {number for number in range(len(plan.grid)) if plan.grid.window(number).x < 128}
 
 
+@pytest.mark.parametrize("where", [(0, 0), (0, 5), (5, 0), (63, 63), 5, (slice(None), 5)])
+@pytest.mark.parametrize("channel", [0, 1, 2])
+def test_a_pixel_or_a_line_of_another_colour_is_worth_a_look(where: Any, channel: int) -> None:
+    pixels = np.full((64, 64, 3), (9, 8, 9), np.uint8)
+    pixels[..., channel][where] = 7
+    plan = window_plan(64, 64, tile_px=64, overlap=0, stride=32)
+    assert len(list(image_scene("spot", pixels).read(plan, np.arange(1), 1))) == 1
+
+
 def test_an_error_of_a_reader_comes_out_and_no_thread_stays() -> None:
     import threading
 

@@ -27,7 +27,7 @@ from penstock.storage.blocks import Blocks
 Pixels = NDArray[np.uint8]
 # Photos that decode in a moment and take some 200 MB; what is larger is read as a raster.
 LARGEST_PHOTO_PX = 1 << 26
-SPARSE = 16
+SPARSE = 64
 RASTERS = (".tif", ".tiff", ".jp2", ".img", ".vrt")
 
 
@@ -122,5 +122,10 @@ def _image(tile: TilePixels, rules: PixelRules, memory: Blocks) -> Pixels | None
 def _worth_a_look(plan: WindowPlan, number: int, tile: Pixels) -> Iterator[Shown]:
     """The window, unless it is of one colour: nothing can be seen there."""
     # A few pixels tell it of nearly every window; only where they are alike all are compared.
-    if (tile[::SPARSE, ::SPARSE] != tile[0, 0]).any() or (tile != tile[0, 0]).any():
+    if (tile[::SPARSE, ::SPARSE] != tile[0, 0]).any() or not _is_of_one_colour(tile):
         yield Shown(number, plan.shown(number, tile))
+
+
+def _is_of_one_colour(tile: Pixels) -> bool:
+    # Each row with the first one: numpy compares long rows 20 times as fast as pixels of three bytes.
+    return bool((tile[0] == tile[0, 0]).all() and (tile == tile[0]).all())

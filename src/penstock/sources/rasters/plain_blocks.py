@@ -1,8 +1,8 @@
 """Pixels of uncompressed GeoTIFFs, copied from the file as they lie there.
 
 Nothing is to be decoded. Through GDAL such pixels would pass its cache, with their bands apart, and be put together
-again: three quarters of the work. Rows of strips are read into their place; of tiles, some that follow one another in
-the file are read into a small memory and dealt out.
+again: three quarters of the work. Rows of strips are read into their place; those of tiles into a small memory, and
+dealt out from there: by the kernel, in one call for a row of tiles, or here where it is not built.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from penstock.codecs import tiff
 from penstock.codecs.headers import UnreadableImage
+from penstock.codecs.kernel.tiles import read_tiles
 from penstock.geometry import Window
 from penstock.sources.rasters.raster_pixels import TilePixels
 
@@ -56,6 +57,8 @@ class PlainBlocks:
             with self.path.open("rb", buffering=0) as file:
                 for y, stop in self._rows_of_blocks(window):
                     read_rows(file, y, window.x, image[y - window.y : stop - window.y])
+        except EOFError as error:
+            raise UnreadableImage(f"{self.path.name} ends within its pixels") from error
         except OSError as error:
             raise UnreadableImage(f"{self.path.name} cannot be read ({error})") from error
         return TilePixels(image.transpose(2, 0, 1), None)
@@ -80,26 +83,32 @@ class PlainBlocks:
     def _read_tiles(self, file: FileIO, y: int, x: int, out: Pixels) -> None:
         number, above = divmod(y, self.block_height)
         first, stop = x // self.block_width, -(-(x + out.shape[1]) // self.block_width)
+        offsets = self.offsets[number, first:stop] + above * self._row_bytes
+        left = x - first * self.block_width
+        if not read_tiles(file.fileno(), offsets, self._row_bytes, left * CHANNELS, out):
+            self._deal_out_tiles(file, offsets.tolist(), left, out)
+
+    def _deal_out_tiles(self, file: FileIO, offsets: list[int], left: int, out: Pixels) -> None:
+        """What `read_tiles` does, where the kernel does not."""
         # Rows of one tile follow one another in the file; those of the next tile only if all rows are wanted.
         most = max(1, TOGETHER_BYTES // self._block_bytes) if len(out) == self.block_height else 1
-        memory = np.empty((min(most, stop - first), len(out), self.block_width, CHANNELS), np.uint8)
-        for start, count in self._neighbours(number, first, stop, most):
+        memory = np.empty((min(most, len(offsets)), len(out), self.block_width, CHANNELS), np.uint8)
+        for start, count in self._neighbours(offsets, most):
             tiles = memory[:count]
-            self._fill(file, int(self.offsets[number, start]) + above * self._row_bytes, tiles)
+            self._fill(file, offsets[start], tiles)
             for place, tile in enumerate(tiles, start=start):
-                left = place * self.block_width - x
-                part = slice(max(0, left), left + self.block_width)
+                x = place * self.block_width - left
+                part = slice(max(0, x), x + self.block_width)
                 seen = out[:, part]
-                seen[...] = tile[:, part.start - left :][:, : seen.shape[1]]
+                seen[...] = tile[:, part.start - x :][:, : seen.shape[1]]
 
-    def _neighbours(self, number: int, first: int, stop: int, most: int) -> Iterator[tuple[int, int]]:
+    def _neighbours(self, offsets: list[int], most: int) -> Iterator[tuple[int, int]]:
         """Tiles of one row of them: where some begin, and how many follow one another in the file."""
-        offsets = self.offsets[number, first:stop].tolist()
         start = 0
         for place in range(1, len(offsets) + 1):
             follows = place < len(offsets) and offsets[place] - offsets[place - 1] == self._block_bytes
             if not follows or place - start == most:
-                yield first + start, place - start
+                yield start, place - start
                 start = place
 
     def _fill(self, file: FileIO, offset: int, out: Pixels) -> None:
@@ -108,7 +117,7 @@ class PlainBlocks:
         while left:
             count = file.readinto(left)
             if not count:
-                raise UnreadableImage(f"{self.path.name} ends within its pixels")
+                raise EOFError
             left = left[count:]
 
 

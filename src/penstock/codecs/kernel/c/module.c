@@ -9,6 +9,7 @@
 #include "crc32c.h"
 #include "kernel.h"
 #include "packing_module.h"
+#include "rasters_module.h"
 #include "records_module.h"
 #include "video_module.h"
 
@@ -294,6 +295,7 @@ static PyMethodDef methods[] = {
     {"check_records", penstock_check_records_call, METH_VARARGS, PENSTOCK_CHECK_RECORDS_TEXT},
     {"find_features", penstock_find_features_call, METH_VARARGS, PENSTOCK_FIND_FEATURES_TEXT},
     {"planes_to_rgb", penstock_planes_to_rgb_call, METH_VARARGS, PENSTOCK_PLANES_TO_RGB_TEXT},
+    {"read_tiles", penstock_read_tiles_call, METH_VARARGS, PENSTOCK_READ_TILES_TEXT},
     {NULL, NULL, 0, NULL},
 };
 
