@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 import torch
 import torchvision
 
+import penstock as ps
 from penstock.errors import RecipeError
 from penstock.tasks.behaviour.beginnings import Anchors, load_streams
 from penstock.tasks.behaviour.sizes import SIZES
@@ -46,3 +49,17 @@ def test_the_distance_grows_with_the_way_from_the_beginning_and_heads_are_free()
         assert anchors.distance(streams).item() == 0
         next(iter(streams.spatial.parameters())).add_(1)
     assert anchors.distance(streams).item() > 0
+
+
+@pytest.mark.parametrize("weights", [None, "imagenet"])
+def test_statistics_that_came_with_weights_stay_while_the_weights_are_trained(weights: str | None) -> None:
+    task = ps.Behaviour(("walk", "rest"), size="tiny", weights=weights, frames=3, normalize="imagenet")
+    stage = task.stage("frames")
+    network: Any = stage.network().train()
+    before = {name: value.clone() for name, value in network.frames.spatial.named_buffers()}
+    images = torch.randint(0, 256, (4, 3, 32, 32, 3), dtype=torch.uint8)
+    stage.loss(network, {"image": images, "label": torch.tensor([[1, 0], [0, 1], [1, 0], [0, 1]])})["loss"].backward()
+    after = dict(network.frames.spatial.named_buffers())
+    is_same = [torch.equal(after[name], value) for name, value in before.items()]
+    assert all(is_same) if weights else not any(is_same)
+    assert all(value.grad is not None for value in network.frames.spatial.parameters())

@@ -109,10 +109,12 @@ class FramesStage(Stage):
 
         images = batch["image"]
         pixels = network.pixels(images.flatten(0, 1)).unflatten(0, images.shape[:2])
+        frames: Any = network.frames
         network.motion.eval()  # it is used as it is: its statistics stay those of its own training
+        if self.behaviour.weights is not None:
+            frames.spatial.eval()  # as do those that came with weights: frames of a few videos are too much alike
         with torch.no_grad():
             flows = network.clip_flows(pixels)
-        frames: Any = network.frames
         features = frames.features(network.seen_images(pixels), flows)
         spatial, motion = frames.shares(features)
         both = spatial + motion + frames.bias
