@@ -69,7 +69,7 @@ def _chain(model: Any, path: Path) -> tuple[float, Any]:
 
     with tempfile.TemporaryDirectory() as folder:
         start = time.perf_counter()
-        model.predict(path, output=folder)
+        model.predict(path, output=folder, precision="32")  # as the loop computes
         taken = time.perf_counter() - start
         with h5py.File(next(Path(folder).glob("*_outputs.h5"))) as file:
             return taken, file["resnet18"]["logits"][()]

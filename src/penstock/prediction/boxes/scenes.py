@@ -103,8 +103,9 @@ def raster_scene(raster: RasterFile) -> Scene:
             if image is not None:
                 yield from _worth_a_look(plan, number, image)
 
-    # Where pixels have to be converted, that takes longer than decoding them, and GDAL does none of it.
-    is_parallel = raster.is_geotiff and raster.rules.is_rgb
+    # Where pixels have to be converted, that takes longer than decoding them, and GDAL does none of it; where nothing
+    # has to be decoded, it has no part at all.
+    is_parallel = raster.is_geotiff and raster.rules.is_rgb and raster.plain is None
     return Scene(os.fspath(raster.path), raster.width, raster.height, place, False, read, is_parallel)
 
 

@@ -44,7 +44,7 @@ BAND_BYTES = 128 << 20
 SHARED_BAND_BYTES = 64 << 20
 
 # Where nothing is decoded, narrow bands cost nothing: no strip is decoded for each of them.
-PLAIN_BAND_BYTES = 32 << 20
+PLAIN_BAND_BYTES = 16 << 20
 
 # More than any camera or satellite has flown, and what a damaged header may say.
 MOST_PX = 1 << 44
