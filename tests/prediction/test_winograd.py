@@ -70,15 +70,18 @@ def test_any_size_is_answered(
 
 
 @pytest.mark.parametrize("is_native", [True, False])
-def test_as_exact_as_a_plain_convolution(is_native: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_answers_are_off_by_a_few_of_the_last_digits_of_float32(
+    is_native: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
     if not is_native:
         monkeypatch.setattr(winograd, "_extension", None)
     torch.manual_seed(0)
     layer, images = convolution(256, 256), torch.randn(1, 256, 64, 64).relu()
     with torch.inference_mode():
-        plain = exact(layer, images)
-        own, other = (WinogradConvolution(layer)(images) - plain), (layer(images) - plain)
-    assert own.pow(2).mean().sqrt() <= 4 * other.pow(2).mean().sqrt()
+        answers = exact(layer, images)
+        off = WinogradConvolution(layer)(images) - answers
+    # The usual points, 0, ±1 and ±2, lose four times as much.
+    assert off.pow(2).mean().sqrt() <= 16 * torch.finfo(torch.float32).eps * answers.pow(2).mean().sqrt()
 
 
 def test_few_pixels_are_left_to_the_plain_convolution() -> None:
