@@ -15,7 +15,7 @@ import penstock as ps  # noqa: E402
 from scene_making import CROWNS, Scenes  # noqa: E402
 
 TASK = ps.Detection(CROWNS, architecture="faster_rcnn", backbone="tiny", anchor_scale=2.83, levels=3, norm="batch")
-STEPS = 60
+STEPS = 80
 
 
 def batches_of(source: Any, size: int, task: Any = TASK) -> list[Any]:
@@ -29,12 +29,15 @@ def learned() -> Any:
     network = TASK.network().train()
     batches = batches_of(Scenes(8, size=96), 4)
     optimizer = torch.optim.AdamW(network.parameters(), lr=3e-3)
+    # Sums of several threads end in other last digits each time: a rate that falls lets all of them end well.
+    rate = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, STEPS)
     for step in range(STEPS):
         loss = TASK.loss(network, batches[step % 2])["loss"]
         optimizer.zero_grad()
         loss.backward()
         torch.nn.utils.clip_grad_norm_(network.parameters(), 5.0)
         optimizer.step()
+        rate.step()
     return network.eval()
 
 
@@ -88,16 +91,20 @@ def test_a_saved_model_is_of_the_same_architecture_and_finds_boxes(learned: Any,
     assert found.equals(ps.predict(model, source))
 
 
-def test_windows_of_an_image_find_what_a_look_at_samples_finds(learned: Any, tmp_path: Path) -> None:
+@pytest.mark.parametrize("precision", ["32", "bf16"])
+def test_windows_of_an_image_find_what_a_look_at_samples_finds(learned: Any, tmp_path: Path, precision: str) -> None:
     from penstock.codecs.images import encode_image
 
     source = Scenes(1, size=96)
     (tmp_path / "scene.png").write_bytes(encode_image(source.scenes[0][0], "png"))
     model = ps.Model(TASK, learned, device="cpu")
-    one, other = ps.predict(model, tmp_path / "scene.png"), ps.predict(model, source)
+    one, other = ps.predict(model, tmp_path / "scene.png", precision=precision), ps.predict(model, source)
     corners = ["x1", "y1", "x2", "y2"]
     torch.testing.assert_close(
-        torch.tensor(one[corners].to_numpy()), torch.tensor(other[corners].to_numpy()), atol=0.1, rtol=0
+        torch.tensor(one[corners].to_numpy()),
+        torch.tensor(other[corners].to_numpy()),
+        atol=0.1 if precision == "32" else 1.0,
+        rtol=0,
     )
 
 

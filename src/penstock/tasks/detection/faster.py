@@ -60,7 +60,7 @@ class Heads(nn.Module):
     def forward(
         self, maps: list[torch.Tensor], proposals: list[torch.Tensor], size: tuple[int, int]
     ) -> tuple[torch.Tensor, torch.Tensor]:
-        named = {str(level): one for level, one in enumerate(maps[:FEW])}
+        named = {str(level): one.float() for level, one in enumerate(maps[:FEW])}  # as proposals are, also in bfloat16
         pooled = self.box_pool(named, proposals, [size] * len(proposals))
         logits, offsets = self.box_predictor(self.box_head(pooled))
         return logits.float(), offsets.float().reshape(len(logits), -1, 4)
