@@ -159,13 +159,6 @@ def test_colours_of_a_gop_stay_in_their_place() -> None:
     assert psnr(frame, back) > 41
 
 
-def test_a_gop_has_the_same_bytes_however_many_threads_encode() -> None:
-    frames = smooth_scene(6)
-    alone = encode_gop(frames, 90)
-    with ThreadPoolExecutor(4) as pool:
-        assert set(pool.map(lambda _: encode_gop(frames, 90), range(8))) == {alone}
-
-
 def test_a_gop_is_closed_has_no_b_frames_and_no_text_about_its_encoder(tmp_path: Path) -> None:
     data = encode_gop(smooth_scene(12), 95)
     assert b"x264" not in data
@@ -191,3 +184,12 @@ def test_a_gop_cut_short_is_an_error() -> None:
     data = encode_gop(smooth_scene(4), 95)
     with pytest.raises(UnreadableVideo):
         decode_gop(data[: len(data) // 3], 4)
+
+
+def test_a_gop_has_the_same_bytes_however_many_threads_encode() -> None:
+    rng = np.random.default_rng(0)
+    ground = rng.integers(0, 200, (96, 96, 3), np.uint8)
+    frames = [np.roll(ground, 3 * number, axis=1) + rng.integers(0, 40, ground.shape, np.uint8) for number in range(12)]
+    with ThreadPoolExecutor(4) as pool:
+        made = set(pool.map(lambda _: encode_gop(frames, 100), range(400)))
+    assert len(made) == 1
