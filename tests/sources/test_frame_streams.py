@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import os
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -92,6 +93,22 @@ def test_packets_that_are_too_many_to_be_kept_are_read_again(
     monkeypatch.setattr("penstock.codecs.video_packets.MOST_KEPT_PACKETS", 30)
     for one, other in zip(joined(whole(path)[1]), expected, strict=True):
         np.testing.assert_array_equal(one, other)
+
+
+@pytest.mark.skipif(not Path("/proc/self/fd").is_dir(), reason="open files are counted by Linux")
+@pytest.mark.parametrize(("most_kept", "allowed"), [(4096, 0), (30, 1)])
+def test_decoders_keep_no_file_open(
+    tmp_path: Path, most_kept: int, allowed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With every open MP4 FFmpeg holds a table of its frames: hours of video must have one of them, not four."""
+    path = write_video(tmp_path / "a.mp4", 400, options={"g": "12"})
+    monkeypatch.setattr("penstock.codecs.video_packets.MOST_KEPT_PACKETS", most_kept)
+    counts = []
+    for video in FrameStream([supply_of(named_videos(path)[0], FRAMING)], workers=3):
+        for _ in video.blocks():
+            counts.append(sum(os.path.realpath(link) == str(path) for link in Path("/proc/self/fd").iterdir()))
+    # A decoder that is being made right now has the file open for a moment.
+    assert min(counts[len(counts) // 2 :]) <= allowed and max(counts) <= allowed + 1
 
 
 def test_only_a_first_packet_that_says_what_lasts_is_shown_to_every_decoder(tmp_path: Path) -> None:

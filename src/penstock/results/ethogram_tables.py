@@ -22,7 +22,7 @@ def summary_table(ethogram: Ethogram) -> pd.DataFrame:
 
     shown_s = stop_times(ethogram.times_s) - ethogram.times_s
     runs = [runs_of(ethogram.predictions[:, at]) for at in range(len(ethogram.behaviours))]
-    seconds = (ethogram.predictions * shown_s[:, None]).sum(axis=0)
+    seconds = np.array([shown_s[present == 1].sum() for present in ethogram.predictions.T])
     frames = ethogram.predictions.sum(axis=0, dtype=np.int64)
     counts = np.array([len(some.starts) for some in runs])
     means = [(total / count if count else float("nan")) for total, count in zip(seconds, counts, strict=True)]

@@ -117,7 +117,8 @@ class Ethogram:
         """The rows of some frames of the table."""
         import pandas as pd
 
-        numbers, present, likely = np.arange(len(self))[frames], self.predictions[frames], self.probabilities[frames]
+        numbers = np.arange(*frames.indices(len(self)))
+        present, likely = self.predictions[frames], self.probabilities[frames]
         columns: dict[str, Any] = {"video": self.video, "frame": numbers, "time_s": self.times_s[frames]}
         columns |= {name: present[:, at] for at, name in enumerate(self.behaviours)}
         columns |= {f"{name}_probability": likely[:, at] for at, name in enumerate(self.behaviours)}

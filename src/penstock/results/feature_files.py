@@ -94,11 +94,21 @@ class FeatureFile:
 
     def column(self, name: str) -> NDArray[Any]:
         """All frames of a column so far, mapped and not to be written to."""
-        width, dtype = self.columns[name]
         self._files[name].flush()
+        return self._mapped(name, self.columns[name])
+
+    def _mapped(self, name: str, column: Column) -> NDArray[Any]:
+        width, dtype = column
         if not self.frames:
             return np.zeros((0, width), dtype)
         return np.memmap(self._path(name), dtype, "r", shape=(self.frames, width))
+
+    def beside(self, name: str, column: Column, blocks: Iterable[NDArray[Any]]) -> NDArray[Any]:
+        """Further numbers about all frames, written block by block and mapped; they are gone with the folder."""
+        with self._path(name).open("wb") as file:
+            for block in blocks:
+                file.write(np.ascontiguousarray(block, column.dtype).tobytes())
+        return self._mapped(name, column)
 
     def close(self) -> None:
         """Commit, and let the files go; the folder stays for the next process."""

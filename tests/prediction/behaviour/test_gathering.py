@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +10,8 @@ import numpy as np
 import pytest
 
 import penstock as ps
-from penstock.prediction.behaviour.gathering import Gatherer, columns_of, taken_up
+from penstock.prediction.behaviour.gathering import TIMES, Gatherer, columns_of, ethogram_of, taken_up
+from penstock.prediction.behaviour.prediction_folders import PredictionFolder
 from penstock.results.feature_files import FeatureFile
 from penstock.sources.videos.frame_streams import FrameStream
 from penstock.sources.videos.framing import make_framing
@@ -49,3 +51,35 @@ def test_a_video_that_is_left_at_any_frame_gives_the_same_bits(
         assert gather(model, mice_videos / "animal_0.mp4", file) == begun
         for name, values in all_of(file).items():
             np.testing.assert_array_equal(values, gathered[name], err_msg=name)
+
+
+def test_the_answer_for_a_long_video_is_mapped_and_written_in_memory_that_hardly_grows(
+    mice_model: Path, tmp_path: Path
+) -> None:
+    """An hour at 30 frames per second has 108,000 frames: what each of them costs is what memory grows by."""
+    model: Any = ps.load(mice_model, device="cpu")
+    _memory_of_the_answer(model, tmp_path / "first", 100)  # imports what tables need, which would be counted
+    held, peak = _memory_of_the_answer(model, tmp_path / "then", 20_000)
+    # Logits, probabilities and times of all frames would be 32 bytes each.
+    assert held / 20_000 < 4
+    # What is needed for a moment: times, and 0 and 1 for each behaviour, besides 4,096 rows of the table as text.
+    assert peak / 20_000 < 200
+
+
+def _memory_of_the_answer(model: Any, folder: Path, frames: int) -> tuple[int, int]:
+    """Bytes that the answer holds, and the most that writing it takes on top."""
+    keeper, columns = PredictionFolder(folder), columns_of(model.network)
+    with FeatureFile(keeper.target("mouse"), columns, {}) as file:
+        rows = {name: np.zeros((frames, column.width), column.dtype) for name, column in columns.items()}
+        file.append(rows | {TIMES: np.arange(frames)[:, None] / 30})
+        del rows
+        tracemalloc.start()
+        try:
+            ethogram, logits = ethogram_of(model.task, model.network, file, "mouse")
+            held, _ = tracemalloc.get_traced_memory()
+            tracemalloc.reset_peak()
+            keeper.save(ethogram, "", logits, file, "resnet18")
+            assert len(ethogram.predictions) == len(logits) == frames
+            return held, tracemalloc.get_traced_memory()[1] - held
+        finally:
+            tracemalloc.stop()

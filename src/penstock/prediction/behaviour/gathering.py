@@ -6,7 +6,7 @@ frames ─► FeatureStream ─► FeatureFile (grows on the disk) ─► sequen
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -23,11 +23,12 @@ from penstock.tasks.behaviour.streaming import (
     BLOCK_FRAMES_ELSEWHERE,
     FeatureStream,
     Streamed,
-    sequence_logits,
+    sequence_blocks,
 )
 
 SPATIAL, MOTION, LOGITS, TIMES = "spatial_features", "flow_features", "logits", "times_s"
-SOME_FRAMES = 1 << 16
+SEQUENCE_LOGITS, PROBABILITIES = "sequence_logits", "probabilities"
+SOME_FRAMES = 1 << 14
 # What a crash may cost where the network is slow; a fast one is noted by the number of frames.
 MOST_SECONDS_UNNOTED = 20.0
 
@@ -105,14 +106,16 @@ class _SideBySide:
 
 
 def ethogram_of(task: Any, network: Any, file: FeatureFile, name: str) -> tuple[Ethogram, NDArray[np.float32]]:
-    """The answer for a whole video whose features are gathered, and its logits."""
-    logits = sequence_logits(network, _SideBySide(file.column(SPATIAL), file.column(MOTION)))
+    """The answer for a whole video whose features are gathered, and its logits; both are mapped from beside them."""
+    column = file.columns[LOGITS]
+    features = _SideBySide(file.column(SPATIAL), file.column(MOTION))
+    logits = file.beside(SEQUENCE_LOGITS, column, sequence_blocks(network, features))
     ethogram = Ethogram(
         behaviours=task.behaviours,
-        probabilities=_likely(task, logits),
+        probabilities=file.beside(PROBABILITIES, column, _likely(task, logits)),
         thresholds=_decided(task.score_thresholds, 0.5),
         min_bout_frames=_decided(task.min_bout_frames, 1),
-        times_s=np.array(file.column(TIMES)[:, 0]),
+        times_s=file.column(TIMES)[:, 0],
         name=name,
         problems=list(file.problems),
         exclusive=task.exclusive,
@@ -120,12 +123,10 @@ def ethogram_of(task: Any, network: Any, file: FeatureFile, name: str) -> tuple[
     return ethogram, logits
 
 
-def _likely(task: Any, logits: NDArray[np.float32]) -> NDArray[np.float32]:
+def _likely(task: Any, logits: NDArray[np.float32]) -> Iterator[NDArray[np.float32]]:
     """Probabilities of all frames, some at a time: what is needed in between is several times as large."""
-    found = np.empty_like(logits)
     for start in range(0, len(logits), SOME_FRAMES):
-        found[start : start + SOME_FRAMES] = task.probabilities(logits[start : start + SOME_FRAMES])
-    return found
+        yield task.probabilities(logits[start : start + SOME_FRAMES])
 
 
 def _decided(value: Any, otherwise: float) -> Any:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 from typing import Protocol, Self
@@ -31,7 +32,7 @@ class Keeper(Protocol):
         ...
 
     def save(self, ethogram: Ethogram, made_by: str, logits: Logits, features: FeatureFile, group: str) -> None:
-        """Keep an answer, and discard its features when they are no longer needed."""
+        """Keep an answer, whose numbers are mapped from the features and go with them."""
         ...
 
     def fail(self, name: str, problems: Sequence[Problem]) -> None:
@@ -63,8 +64,9 @@ class Memory:
         return False
 
     def save(self, ethogram: Ethogram, made_by: str, logits: Logits, features: FeatureFile, group: str) -> None:
-        self.ethograms[ethogram.name] = ethogram
-        features.discard()
+        self.ethograms[ethogram.name] = replace(
+            ethogram, probabilities=np.array(ethogram.probabilities), times_s=np.array(ethogram.times_s)
+        )
 
     def fail(self, name: str, problems: Sequence[Problem]) -> None:
         return
@@ -87,7 +89,6 @@ class OneFile:
             ethogram.save(self.path, logits=logits, features=features, features_group=group)
         else:
             ethogram.save(self.path)
-        features.discard()
 
     def fail(self, name: str, problems: Sequence[Problem]) -> None:
         return

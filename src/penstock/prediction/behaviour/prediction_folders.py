@@ -77,7 +77,6 @@ class PredictionFolder:
             "summary": ethogram.summary().to_dict("records"),
         }
         self._note(name, note)
-        features.discard()
 
     def fail(self, name: str, problems: Sequence[Problem]) -> None:
         """Note a video that cannot be read."""

@@ -114,9 +114,13 @@ class Watcher:
             raise
         finally:
             self._progress.end(bar)
-        ethogram, logits = ethogram_of(self._task, self._placed.network, file, job.name)
-        self._keeper.save(ethogram, opened.made_by, logits, file, SIZES[self._task.size].backbone)
+        self._save(opened)
+        file.discard()
         return []
+
+    def _save(self, opened: _Opened) -> None:
+        ethogram, logits = ethogram_of(self._task, self._placed.network, opened.file, opened.job.name)
+        self._keeper.save(ethogram, opened.made_by, logits, opened.file, SIZES[self._task.size].backbone)
 
 
 def _expected(video: StreamedVideo) -> int:

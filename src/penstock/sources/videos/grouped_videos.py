@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import queue
+import threading
 from collections import deque
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -29,12 +30,14 @@ class GroupedVideo:
 
     def __init__(self, footage: VideoFile, read: ReadVideo) -> None:
         self._footage, self._kept, self._is_cut_off = footage, read.packets, read.is_cut_off
-        self._stream = read.opened.stream
-        self._starts = Starts(self._stream)
+        stream = read.opened.stream
+        self._starts = Starts(stream)
+        self._frame_bytes = footage.most_frame_bytes(stream.width, stream.height)
         self._idle: queue.LifoQueue[GroupDecoder] = queue.LifoQueue()
         self._idle.put(GroupDecoder(read.opened))
         self._lasting_packet: Any = None  # what every decoder must have seen
-        self._origin, self._frame_bytes = 0, 0
+        self._opening = threading.Lock()
+        self._origin = 0
 
     @property
     def file(self) -> str:
@@ -48,7 +51,6 @@ class GroupedVideo:
         first = next(groups, None)
         if first is None:
             raise unreadable(self.file, "no frame of it decodes")
-        self._frame_bytes = self._footage.most_frame_bytes(self._stream.width, self._stream.height)
         self._prepare(first[0])
         self._origin = self._time_of_first_frame(first)
         yield from self._from(begin, chain([first], groups), memory)
@@ -113,7 +115,8 @@ class GroupedVideo:
         try:
             return self._idle.get_nowait()
         except queue.Empty:
-            decoder = GroupDecoder(open_video(self._footage.path, parallel=False))
+            with self._opening:  # what FFmpeg holds of a long file while it is open is held once
+                decoder = GroupDecoder(open_video(self._footage.path, parallel=False))
         if self._lasting_packet is not None:
             decoder.pass_over(self._lasting_packet)
         return decoder
@@ -130,7 +133,7 @@ class GroupedVideo:
 
     def close(self) -> None:
         while not self._idle.empty():
-            self._idle.get_nowait().close()
+            self._idle.get_nowait()
 
 
 class GroupRows:

@@ -8,6 +8,7 @@ Before the first frame it is repeated, and the last one behind the end, as in `F
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any, NamedTuple
 
@@ -20,8 +21,9 @@ from penstock.tasks.behaviour.networks import BehaviourNetwork
 # Frames that networks see at a time. One length for all: libraries sum in another order for other shapes.
 BLOCK_FRAMES = {"cpu": 16}
 BLOCK_FRAMES_ELSEWHERE = 64
-# Frames of which the sequence network answers at a time, beside those that it looks at on both sides.
-SEQUENCE_BLOCK = 4096
+# Frames of which the sequence network answers at a time, beside those that it looks at on both sides: 10 MB of 2,560
+# features, of which there are three copies on the way.
+SEQUENCE_BLOCK = 1024
 
 
 class Streamed(NamedTuple):
@@ -150,7 +152,15 @@ def _autocast(device: torch.device, precision: str) -> AbstractContextManager[An
 
 def sequence_logits(network: BehaviourNetwork, features: Any, *, block: int = SEQUENCE_BLOCK) -> NDArray[np.float32]:
     """Logits of every frame, T×behaviours, of the features of a whole video, T×F: an array, a tensor, or what can be
-    sliced like one, such as a dataset of HDF5.
+    sliced like one, such as a dataset of HDF5."""
+    none = np.zeros((0, network.plan.behaviours), np.float32)
+    return np.concatenate([none, *sequence_blocks(network, features, block=block)])
+
+
+def sequence_blocks(
+    network: BehaviourNetwork, features: Any, *, block: int = SEQUENCE_BLOCK
+) -> Iterator[NDArray[np.float32]]:
+    """The same, some frames after the other.
 
     Blocks overlap by what the network looks at, so there are no seams: the answer is that of the whole video at once.
     """
@@ -158,16 +168,15 @@ def sequence_logits(network: BehaviourNetwork, features: Any, *, block: int = SE
     margin = network.sequence.receptive_field // 2
     device = network.mean.device
     network.eval()
-    found = np.empty((count, network.plan.behaviours), np.float32)
-    with torch.inference_mode():
-        for start in range(0, count, block):
-            stop = min(count, start + block)
-            first, last = max(0, start - margin), min(count, stop + margin)
+    for start in range(0, count, block):
+        stop = min(count, start + block)
+        first, last = max(0, start - margin), min(count, stop + margin)
+        with torch.inference_mode():
             logits = network.sequence(_float_rows(features[first:last]).to(device).T[None])[0].T
-            found[start:stop] = logits[start - first : stop - first].cpu().numpy()
-    return found
+            found: NDArray[np.float32] = logits[start - first : stop - first].cpu().numpy()
+        yield found
 
 
 def _float_rows(rows: Any) -> torch.Tensor:
-    """A copy: torch wants memory that can be written to, and mapped files cannot."""
-    return rows.float() if isinstance(rows, torch.Tensor) else torch.from_numpy(np.array(rows, np.float32))
+    """A copy where rows are those of a mapped file: torch wants memory that can be written to."""
+    return rows.float() if isinstance(rows, torch.Tensor) else torch.from_numpy(np.require(rows, np.float32, "CW"))
