@@ -51,7 +51,7 @@ def test_photos_are_learned_and_the_demonstration_can_be_run_again(tmp_path: Pat
 
 def test_crowns_are_found_in_a_flight_that_nobody_labelled(tmp_path: Path) -> None:
     pytest.importorskip("geopandas")
-    demonstrated("trees", tmp_path / "demo")
+    assert "doctor" in typed(demonstrated("trees", tmp_path / "demo"))
     home = tmp_path / "demo" / "trees"
     outcome = run_here("evaluate", home / "crowns.csv", "--truth", home / "new_flight" / "crowns.csv", "--json")
     assert json.loads(outcome.out)["box_f1"] >= 0.75
@@ -63,7 +63,7 @@ def test_crowns_are_found_in_a_flight_that_nobody_labelled(tmp_path: Path) -> No
 @pytest.mark.timeout(900)
 def test_what_an_animal_does_is_told_of_a_video_that_nobody_labelled(tmp_path: Path) -> None:
     pytest.importorskip("av")
-    demonstrated("behaviour", tmp_path / "demo")
+    assert "doctor" in typed(demonstrated("behaviour", tmp_path / "demo"))
     home = tmp_path / "demo" / "behaviour"
     assert ps.Run(home / "runs" / "animals").scores()["f1"] >= 0.75
     assert (home / "predictions" / "animal_0_bouts.csv").stat().st_size > 100

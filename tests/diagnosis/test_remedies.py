@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import threading
 import time
 from dataclasses import replace
@@ -246,9 +247,36 @@ def test_remedies_of_recipes_are_commands() -> None:
     )
 
 
+def test_commands_keep_what_was_given_beside_the_recipe() -> None:
+    changes = ("data.path=my pets", "task.size=64")
+    spelled = Spelling("p.yaml", changes, "my pets", {"label_from_name": "{label}.*", "allow_outside": True}, "images")
+    assert shlex.split(spelled.cache("")) == ["penstock", "train", "p.yaml", *changes, "feed.cache=memory"]
+    pack, train = spelled.pack(40).split(" && ")
+    options = ["--label-from-name", "{label}.*", "--allow-outside"]
+    expected = ["penstock", "pack", "images", "my pets", *options, "-o", "my pets-40.pack", "--shortest-side", "40"]
+    assert shlex.split(pack) == expected
+    assert shlex.split(train)[2:] == ["p.yaml", "task.size=64", "data.path=my pets-40.pack", "data.options={}"]
+
+
+def test_a_pack_of_many_files_is_named_after_their_folder() -> None:
+    spelled = Spelling(data="flights/2018*.tif", kind="rasters").pack(None)
+    assert spelled == "penstock pack rasters 'flights/2018*.tif' -o flights.pack"
+
+
+def test_a_gpu_that_is_not_there_is_for_another_machine() -> None:
+    assert (
+        Spelling("p.yaml")
+        .model(False)
+        .endswith("train.accelerator=gpu    # on a machine with a GPU: this one has none")
+    )
+    assert Spelling("p.yaml").model(True) == "penstock train p.yaml train.precision=bf16"
+
+
 def test_remedies_of_data_are_commands_and_those_of_flows_python() -> None:
     assert Spelling(data="mice", kind="videos").pack(256) == "penstock pack videos mice -o mice-256.pack --size 256x256"
     assert Spelling(data="big.h5").pack(None) == "penstock pack data big.h5 -o big.pack"
     assert Spelling().pack(256) == 'ps.pack(source, "data-256.pack", shortest_side=256)'
     assert Spelling().setting("workers", "auto") == "ps.Flow(source, workers='auto')"
     assert Spelling().cache("shuffle") == ".cache() behind .shuffle"
+    assert Spelling(data="pets").cache("shuffle") == "ps.Flow(ps.open('pets')).shuffle().cache()"
+    assert Spelling(data="pets").setting("workers", "auto") == "ps.Flow(ps.open('pets'), workers='auto')"

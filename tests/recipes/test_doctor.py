@@ -101,6 +101,9 @@ def test_boxes_and_texts_of_any_number_are_batched() -> None:
         (Quick(), {"overrides": ["feed.workers=2"]}, "only recipes have keys"),
         (Quick(), {"seconds": 0}, "at least 1"),
         (Quick(), {"timeline": "timeline.png"}, "must be a page"),
+        (Quick(), {"step": "x"}, "must be a function of a batch"),
+        (Quick(), {"batch_size": 0}, "batch_size=0 must be at least 1"),
+        ("pets.yaml", {"batch_size": 8}, "train.batch_size=8 instead"),
     ],
 )
 def test_what_cannot_be_examined_is_said(what: object, options: dict[str, object], words: str) -> None:

@@ -24,9 +24,11 @@ def demo(kind: str | None, folder: str) -> int:
     """Make a small dataset, pack it, examine it, train, evaluate and predict; one kind, or all of them."""
     require_learning("The demonstration")
     home = _own_folder(Path(folder))
-    for name in KINDS if kind is None else (kind,):
+    kinds = KINDS if kind is None else (kind,)
+    for name in kinds:
         importlib.import_module(f"penstock.cli.demos.{name}").demonstrate(Script(_fresh(home / name)))
-    click.echo(f"\nLook at the pages and pictures: {', '.join(map(str, sorted(home.glob('*/*.html'))))}")
+    pages = [str(page) for name in kinds for page in sorted((home / name).glob("*.html"))]
+    click.echo(f"\nLook at the pages and pictures: {', '.join(pages)}")
     return 0
 
 

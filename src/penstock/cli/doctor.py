@@ -8,6 +8,7 @@ import click
 
 import penstock as ps
 from penstock.cli.examples import examples
+from penstock.recipes.doctor import USUAL_BATCH
 from penstock.recipes.doctor import doctor as examine
 
 DEFAULTS = {name: parameter.default for name, parameter in inspect.signature(examine).parameters.items()}
@@ -19,9 +20,7 @@ DEFAULTS = {name: parameter.default for name, parameter in inspect.signature(exa
 @click.option(
     "--seconds", type=float, default=DEFAULTS["seconds"], show_default=True, help="How long to measure, about."
 )
-@click.option(
-    "--batch-size", type=int, default=DEFAULTS["batch_size"], show_default=True, help="For data; a recipe has its own."
-)
+@click.option("--batch-size", type=int, help=f"For data; a recipe has its own.  [default: {USUAL_BATCH}]")
 @click.option(
     "--apply",
     is_flag=True,
@@ -33,7 +32,7 @@ def doctor(
     what: str,
     overrides: tuple[str, ...],
     seconds: float,
-    batch_size: int,
+    batch_size: int | None,
     apply: bool,
     timeline: str | None,
     as_json: bool,

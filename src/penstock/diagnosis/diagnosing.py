@@ -19,7 +19,7 @@ from penstock.diagnosis.diagnosis import Diagnosis, HopRow, Memory, ReadFacts, R
 from penstock.diagnosis.disks import Disk, measured_disk
 from penstock.diagnosis.hardware import measured_hardware
 from penstock.diagnosis.present import Present, cost_of, fits_in_memory, reading_rate
-from penstock.diagnosis.profiling import Profile, SampleTimes, profile
+from penstock.diagnosis.profiling import Profile, SampleTimes, profile, seconds_of_sample
 from penstock.diagnosis.reading import Reading, measured_reading
 from penstock.diagnosis.remedies import remedies_of
 from penstock.diagnosis.runs import FeedRun, Step, run_feed, run_model
@@ -29,6 +29,7 @@ from penstock.diagnosis.variants import (
     can_be_tried,
     few,
     has_cache,
+    in_batches,
     on_source,
     output_size,
 )
@@ -37,16 +38,19 @@ from penstock.errors import PenstockError, RecipeError
 from penstock.flow.explaining.wording import source_words
 from penstock.flow.flow import Flow, rewritten
 from penstock.flow.making.collating import Ragged
+from penstock.flow.making.limiting import limited
 from penstock.flow.measuring.hops import HOPS, Costs
 from penstock.flow.tuning.cores import cores
 
 DEFAULT_SECONDS = 12.0
 LEAST_SECONDS = 1.0
+ROUGH_SECONDS = 4.0  # below that, turns of a trial are a few batches each
 TRIED_UNTIL = 20.0  # seconds after which no further remedy is tried: people wait for half a minute
 SHORTEST_TRIAL = 0.5  # no trial is over before, so that a second one does not begin
 # What is measured for how long, as parts of the whole; trials of remedies come on top.
 FEED, READING, DISK, HOP_COSTS, MODEL, TOGETHER = 0.3, 0.1, 0.05, 0.2, 0.1, 0.25
 TRIAL = 0.3  # of each remedy
+BATCH = 0.03  # is the longest that a batch should take, where its size is nobody's business
 CACHED_SAMPLES = 512  # that stand for all where the plan has a cache: it is full after one pass
 
 
@@ -75,11 +79,15 @@ def diagnose(
     _open(flow)
     begin = time.perf_counter()
     running, warm_samples = _measurable(flow)
+    if step is None:
+        running = _in_quick_batches(running, BATCH * options.seconds)
     with closing(running):
         present = measured(flow, Case(running, step, warm_samples), options, spelling)
         # One is tried in any case: a diagnosis without a remedy helps nobody.
         deadline = max(begin + max(options.seconds, TRIED_UNTIL), time.perf_counter() + SHORTEST_TRIAL)
         remedies, notes = remedies_of(present, deadline) if options.tries_remedies else ((), ())
+    if options.seconds < ROUGH_SECONDS:
+        notes = (*notes, f"figures of {options.seconds:g} seconds are rough: {DEFAULT_SECONDS:g} make them good")
     return _told(present, remedies, notes, name or _name(flow), time.perf_counter() - begin)
 
 
@@ -95,6 +103,8 @@ def measured(flow: Flow, case: Case, options: Options, spelling: Spelling) -> Pr
     cost = cost_of(profiled, feed.deliver_cpu_seconds, float(rate))
     model = None if step is None else run_model(step, feed.batch, feed.rows, MODEL * seconds)
     together = None if step is None else run_feed(running, TOGETHER * seconds, step)
+    if model is not None and together is not None and together.rate > model.rate:
+        model = replace(model, seconds=1 / together.rate)  # it was seen to be faster than by itself
     setup = Setup(cores(), flow._options.workers, feed.executor != "process")
     setup = replace(setup, share=share_of(cost, setup, feed.rate, profiled.core_share(setup.cores)))
     return Present(
@@ -131,6 +141,15 @@ def _measurable(flow: Flow) -> tuple[Flow, int]:
     return on_source(flow, some), len(some)
 
 
+def _in_quick_batches(flow: Flow, seconds: float) -> Flow:
+    """Smaller batches where a batch of slow samples would take longer; without a model nobody looks at their size."""
+    batch, running = flow._plan.batch, flow._running
+    if batch is None or not running.has_random_access or running.program.makes_whole_batches:
+        return flow
+    size = int(seconds * cores() / seconds_of_sample(limited(running.program)))
+    return flow if size >= batch.size else in_batches(flow, max(size, 1))
+
+
 def _read(flow: Flow, seconds: float) -> tuple[Reading | None, Disk]:
     """Reading alone, of the first source; a stream cannot be read apart."""
     if not flow._running.has_random_access:
@@ -162,7 +181,7 @@ def _told(
     feed, together = present.feed, present.together
     return Diagnosis(
         name=name,
-        rows=feed.rows,
+        rows=_batch_rows(present),
         executor=feed.executor,
         workers=feed.workers,
         prefetch=feed.prefetch,
@@ -213,8 +232,14 @@ def _read_facts(present: Present) -> ReadFacts | None:
     )
 
 
+def _batch_rows(present: Present) -> int:
+    """Of the user's batches, also where smaller ones were measured."""
+    own, measured = present.flow._plan.batch, present.running._plan.batch
+    return own.size if own is not None and own != measured else present.feed.rows
+
+
 def _memory(present: Present) -> Memory:
-    size = sum(map(_bytes, present.feed.batch.values()))
+    size = sum(map(_bytes, present.feed.batch.values())) * _batch_rows(present) // present.feed.rows
     return Memory(size, size * (present.feed.prefetch + 2), _peak_bytes())
 
 

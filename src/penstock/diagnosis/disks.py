@@ -35,6 +35,8 @@ class Disk:
 
 def files_of(source: Source, indices: Sequence[int]) -> list[Path]:
     """The files that these samples come from, as far as the source tells."""
+    while not hasattr(source, "origin") and hasattr(source, "source"):  # a cache, or what stands in for a source
+        source = source.source
     named = dict.fromkeys(origin_of_sample(source, int(index)).file for index in indices)
     path = getattr(source, "path", None)
     found = [Path(name) for name in named] or ([Path(path)] if isinstance(path, (str, Path)) else [])

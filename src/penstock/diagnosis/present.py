@@ -16,12 +16,14 @@ from penstock.diagnosis.profiling import Profile
 from penstock.diagnosis.reading import Reading
 from penstock.diagnosis.runs import FeedRun, Step
 from penstock.diagnosis.spelling import Spelling
-from penstock.diagnosis.variants import few
+from penstock.diagnosis.variants import few, in_batches
 from penstock.flow.flow import Flow
 from penstock.samples import Source
 
 MOSTLY = 0.5
 FEWEST, MOST = 16, 256  # samples that stand for all of them
+LONGEST_IN_TURNS = 1 / 20  # of a trial is one batch: else its turns take longer than people wait
+NEVER_SLOW = 0.1  # seconds of a batch
 MOST_READ_BYTES = 2**28  # of them, where they are read before a trial
 SHARE_OF_MEMORY = 0.8  # of what is free: data below that stays in memory after the first epoch
 
@@ -95,13 +97,33 @@ class Present:
         after = training_rate(cost or self.cost, setup or self.setup, model or self.model)
         return after / max(self.modelled_rate, 1e-9)
 
+    @property
+    def is_slow(self) -> bool:
+        """Whether batches take so long that turns of them would take longer than people wait."""
+        return self.batch_seconds > max(LONGEST_IN_TURNS * self.trial_seconds, NEVER_SLOW)
+
+    def for_trial(self, flow: Flow) -> Flow:
+        """The flow as it is tried: in batches so small that they come often, where the user's come seldom."""
+        size = max(int(LONGEST_IN_TURNS * self.trial_seconds * self.feed.rate), 1)
+        batch = flow._plan.batch
+        return in_batches(flow, size) if self.is_slow and batch is not None and batch.size > size else flow
+
     def times_as_fast(self, flow: Flow, *, warm_samples: int = 0, with_model: bool = True) -> float:
-        """How many times the samples a second another flow gives, to the same model or to none; measured."""
-        after = Case(flow, self.step if with_model else None, warm_samples or self.warm_samples)
+        """How many times the samples a second another flow gives, to the same model or to none; measured.
+
+        Where batches are slow the feeds run alone, and what that means for the model is worked out.
+        """
+        step = None if self.is_slow else self.step
+        after, before = self.for_trial(flow), self.for_trial(self.running)
+        case = Case(after, step if with_model else None, warm_samples or self.warm_samples)
         try:
-            return times_as_fast(after, Case(self.running, self.step), self.trial_seconds)
+            factor = times_as_fast(case, Case(before, step), self.trial_seconds)
         finally:
-            flow.close()
+            after.close()
+            if before is not self.running:
+                before.close()
+        is_worked_out = self.is_slow and self.model is not None
+        return self.speed_up(cost=self.cost.times_as_cheap(factor)) if is_worked_out else factor
 
 
 def cost_of(profile: Profile, deliver: float, reading_rate: float) -> SampleCost:

@@ -120,13 +120,18 @@ def _spans(program: Program, threads: int, seconds: float) -> list[tuple[int, in
     if program.makes_whole_batches:
         rows = min(program.batch.size, length)
         return [(0, rows)] * threads
-    _made(program, [(0, 1)], 1, 0.0)
-    begin = time.perf_counter()
-    _made(program, [(0, 1)], 1, 0.0)
-    one = max(time.perf_counter() - begin, 1e-5)
+    one = seconds_of_sample(program)
     rows = -(-program.batch.size // parts_of_batch(program.batch.size, one))  # of a task, as a running flow has them
     count = min(max(int(seconds / one), 2 * threads, rows * threads), length)
     return [(start, min(start + rows, count)) for start in range(0, count, rows)]
+
+
+def seconds_of_sample(program: Program) -> float:
+    """What one sample takes one thread, about; the first one opens files, and does not count."""
+    _made(program, [(0, 1)], 1, 0.0)
+    begin = time.perf_counter()
+    _made(program, [(0, 1)], 1, 0.0)
+    return max(time.perf_counter() - begin, 1e-5)
 
 
 def _made(program: Program, spans: list[tuple[int, int]], threads: int, seconds: float) -> SampleTimes:

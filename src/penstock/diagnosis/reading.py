@@ -80,7 +80,9 @@ def measured_reading(source: Source, seconds: float) -> Reading:
     base, indices, frames = located(source, few)
     files = files_of(base, indices[:: max(len(indices) // 64, 1)].tolist())
     cold = _cold(base, indices, frames, files, seconds / 2)
-    return Reading(_run(base, indices, frames, seconds / 2), cold, tuple(files))
+    warm = _run(base, indices, frames, seconds / 2)
+    _give_back(base, indices)  # so that the disk can be measured by these files
+    return Reading(warm, cold, tuple(files))
 
 
 def _cold(base: Source, indices: Any, frames: int, files: list[Path], seconds: float) -> ReadRun | None:
@@ -93,11 +95,15 @@ def _cold(base: Source, indices: Any, frames: int, files: list[Path], seconds: f
 
 
 def _all_forgotten(base: Any, indices: Any, files: list[Path]) -> bool:
-    """Pages that this process has mapped stay, so a pack gives them back first."""
-    if hasattr(base, "give_back"):
-        base.give_back(indices)
+    _give_back(base, indices)
     forgotten = [forget(file) for file in files]
     return all(forgotten)
+
+
+def _give_back(base: Any, indices: Any) -> None:
+    """Pages that this process has mapped stay in memory, so a pack gives them back first."""
+    if hasattr(base, "give_back"):
+        base.give_back(indices)
 
 
 def _run(base: Source, indices: Any, frames: int, seconds: float) -> ReadRun:

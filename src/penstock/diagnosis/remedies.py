@@ -12,7 +12,7 @@ from penstock.diagnosis import trials
 from penstock.diagnosis.cost_model import limits
 from penstock.diagnosis.diagnosis import Remedy, rate_words
 from penstock.diagnosis.present import Present
-from penstock.diagnosis.variants import can_be_tried, pinned_prefetch
+from penstock.diagnosis.variants import can_be_tried, is_video, pinned_prefetch
 from penstock.errors import PenstockError, RecipeError
 from penstock.flow.explaining.wording import counted
 from penstock.flow.workers import sharing
@@ -28,7 +28,7 @@ def remedies_of(present: Present, deadline: float) -> tuple[tuple[Remedy, ...], 
     binds_by_model = present.together is not None and not present.together.waiting.is_bound_by_data
     found = [_setting(make(present), present, deadline) for make in (*SETTINGS, *[model_remedy] * binds_by_model)]
     notes, left_out = [], []
-    for trial in TRIALS if can_be_tried(present.flow) else ():
+    for trial in _in_order(present):
         if (trial.is_of_feed and present.most_by_feed < WORTH_SAYING) or not trial.applies(present):
             continue
         if time.perf_counter() > deadline:
@@ -44,6 +44,13 @@ def remedies_of(present: Present, deadline: float) -> tuple[tuple[Remedy, ...], 
     worth = [one for one in found if one is not None and one.speed_up >= WORTH_SAYING]
     capped = [replace(one, speed_up=min(one.speed_up, MOST_SPEED_UP)) for one in worth]
     return tuple(sorted(capped, key=lambda one: -one.speed_up)[:MOST_REMEDIES]), tuple(notes)
+
+
+def _in_order(present: Present) -> tuple[Trial, ...]:
+    """Trials, the most promising first, since time may be over: cheap ones, but videos are for packs."""
+    if not can_be_tried(present.flow):
+        return ()
+    return tuple(sorted(TRIALS, key=lambda trial: trial.name != A_PACK)) if is_video(present.flow) else TRIALS
 
 
 def _setting(remedy: Remedy | None, present: Present, deadline: float) -> Remedy | None:
@@ -154,9 +161,10 @@ class Trial(NamedTuple):
     is_of_feed: bool = True  # whether the model stays as it is
 
 
+A_PACK = "a pack"
 TRIALS = (
     Trial("a cache", trials.cache_applies, trials.cache_remedy),  # first what `apply` can do
-    Trial("a pack", trials.pack_applies, trials.pack_remedy),
+    Trial(A_PACK, trials.pack_applies, trials.pack_remedy),
     Trial("the device", trials.device_applies, trials.device_remedy),
     Trial("larger batches", trials.batch_applies, trials.batch_remedy, is_of_feed=False),
 )

@@ -24,7 +24,7 @@ Step = Callable[[Batch], Any]
 SETTLING_SHARE = 0.3  # of the time: the first batches open files, start workers and try settings
 FEWEST_BATCHES = 3  # after that
 FEWEST_CALLS = 3
-LONGEST_FACTOR = 1.5  # slow batches may take so much longer than was planned
+LONGEST_FACTOR = 1.5  # slow batches may take so much longer than was planned, but for the last one
 
 
 @dataclass(frozen=True)
@@ -84,7 +84,8 @@ def run_feed(flow: Flow, seconds: float, step: Step | None = None, *, warm_sampl
             moments.append(_moment(asked - begin, got - asked, end - got, rows, before, after))
             asked, before, delivered = end, after, delivered + rows
             if settled is None and delivered > warm_samples and end - begin >= SETTLING_SHARE * seconds:
-                settled = len(moments)
+                # A first batch that takes longer than all should is the one that counts: people wait.
+                settled = 0 if end - begin > LONGEST_FACTOR * seconds and len(moments) == 1 else len(moments)
             if _is_enough(moments, settled, seconds * (1 - SETTLING_SHARE)):
                 break
     if kept is None:
@@ -106,7 +107,8 @@ def _is_enough(moments: list[Moment], settled: int | None, wanted: float) -> boo
         return False
     count = len(moments) - settled
     seconds = sum(moment.waited_seconds + moment.used_seconds for moment in moments[settled:])
-    return count >= 1 and seconds >= wanted and (count >= FEWEST_BATCHES or seconds > LONGEST_FACTOR * wanted)
+    is_slow = seconds > LONGEST_FACTOR * wanted or seconds > wanted * count
+    return count >= 1 and seconds >= wanted and (count >= FEWEST_BATCHES or is_slow)
 
 
 def batches_of(flow: Flow) -> Generator[Batch, None, None]:
@@ -143,8 +145,10 @@ def _moment(
 
 def run_model(step: Step, batch: Batch, rows: int, seconds: float) -> ModelCost:
     """The model on one batch again and again; the first calls compile and allocate, and do not count."""
+    start = time.perf_counter()
     step(batch)
-    step(batch)
+    if time.perf_counter() - start < seconds:
+        step(batch)
     times: list[float] = []
     begin, cpu = time.perf_counter(), time.process_time()
     while len(times) < FEWEST_CALLS or time.perf_counter() - begin < seconds:

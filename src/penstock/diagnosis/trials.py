@@ -23,6 +23,7 @@ from penstock.diagnosis.variants import (
     device_steps,
     has_cache,
     in_batches,
+    is_video,
     on_source,
     output_size,
     resizes,
@@ -46,7 +47,6 @@ WORTH_SHRINKING = 1.25  # times that
 BATCH_FACTOR = 4
 SMALL_BATCH = 64  # from here on, larger ones bring a network little
 LONGEST_BEGINNING = 0.1  # seconds: what a batch takes longer goes into its samples, and more of them take more
-LONGEST_IN_TURNS = 1 / 20  # of a trial is one batch: else its turns take longer than people wait
 
 
 # Settings
@@ -67,7 +67,7 @@ def confirmed(remedy: Remedy, present: Present) -> Remedy:
     if remedy.name == "disk":
         return _disk_confirmed(remedy, present)
     if remedy.name == "model":
-        if present.batch_seconds > LONGEST_IN_TURNS * present.trial_seconds:
+        if present.is_slow:
             return remedy  # a model so slow was seen long enough
         return replace(remedy, speed_up=present.times_as_fast(rewritten(present.running), with_model=False))
     return replace(remedy, speed_up=present.times_as_fast(applied(present.running, remedy, present.spelling)))
@@ -99,7 +99,7 @@ def cache_remedy(present: Present) -> Remedy | None:
     source = flow._plan.source
     assert source is not None
     some = present.stand_ins
-    small = cached(on_source(flow, some), at_source=present.spelling.caches_source)
+    small = present.for_trial(cached(on_source(flow, some), at_source=present.spelling.caches_source))
     caches: list[Any] = [leaf.source for leaf in small._running.program.leaves]
     speed_up = present.times_as_fast(small, warm_samples=len(some))
     choice = small._running.workers.choice
@@ -148,7 +148,7 @@ def pack_remedy(present: Present) -> Remedy | None:
         size = small.bytes / len(small) * len(source)
     return Remedy(
         "pack",
-        _pack_words(source, side),
+        _pack_words(present.flow, source, side),
         min(speed_up, disk_allows),
         present.spelling.pack(side),
         needs=f"{size_words(size)} of disk",
@@ -156,12 +156,11 @@ def pack_remedy(present: Present) -> Remedy | None:
     )
 
 
-def _pack_words(source: Source, side: int | None) -> str:
+def _pack_words(flow: Flow, source: Source, side: int | None) -> str:
     size = "" if side is None else f" at {side} px"
-    base: Any = located(source, np.zeros(0, np.int64))[0]
     if _is_packed(source):
         return f"repack{size}"
-    if "Video" in type(base).__name__:
+    if is_video(flow):
         return f"convert the videos to a pack{size}, in which no frame needs the frames before it"
     return f"pack{size}"
 

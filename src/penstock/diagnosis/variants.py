@@ -10,6 +10,7 @@ import numpy as np
 
 from penstock.augment.steps import is_geometric
 from penstock.flow.flow import Flow, rewritten, source_cached
+from penstock.flow.making.fusing import located
 from penstock.flow.plans import Plan
 from penstock.flow.steps import Augment, Batch, Cache, Clips, Map, Prefetch, Repeat, Shuffle, Step
 from penstock.flow.streams.sequences import gives_batches
@@ -20,6 +21,12 @@ def can_be_tried(flow: Flow) -> bool:
     """Whether the plan can be put on other samples: one source with random access, whose items are samples."""
     plan = flow._plan
     return plan.source is not None and not gives_batches(plan.source) and len(plan.source) > 0
+
+
+def is_video(flow: Flow) -> bool:
+    """Whether frames are decoded from the frames before them."""
+    source = flow._plan.source
+    return source is not None and "Video" in type(located(source, np.zeros(0, np.int64))[0]).__name__
 
 
 def few(source: Source, count: int) -> Subset:

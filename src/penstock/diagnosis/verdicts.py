@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import numpy as np
-
 from penstock.diagnosis.cost_model import Limit, feed_rate
 from penstock.diagnosis.diagnosis import Verdict, rate_words
 from penstock.diagnosis.present import Present
+from penstock.diagnosis.variants import is_video
 from penstock.flow.making.chains import function_name
-from penstock.flow.making.fusing import located
 from penstock.flow.making.limiting import functions_of
 from penstock.flow.measuring.hops import HOPS
 from penstock.flow.measuring.lock_wait import lock_names
@@ -88,11 +86,6 @@ def _functions(present: Present) -> list[str]:
     return list(dict.fromkeys(function_name(step.function) for step in steps))
 
 
-def _is_video(present: Present) -> bool:
-    source = present.flow._plan.source
-    return source is not None and "Video" in type(located(source, np.zeros(0, np.int64))[0]).__name__
-
-
 def _why(present: Present, limit: Limit) -> str:
     setup = present.setup
     if limit.resource == "disk":
@@ -110,6 +103,6 @@ def _why(present: Present, limit: Limit) -> str:
         return ", made in the calling thread (workers=0), one after the other"
     if limit.resource == "deliver":
         return "; handing over small batches takes the time"
-    if _hop(present, limit) == "read" and _is_video(present):
+    if _hop(present, limit) == "read" and is_video(present.flow):
         return "; a frame is decoded from the frames before it"
     return ""

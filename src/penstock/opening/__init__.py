@@ -12,7 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from penstock.errors import PackError, RecipeError, nearest
+from penstock.errors import DataError, PackError, PenstockError, Problem, RecipeError, nearest
 from penstock.packing.layout import INDEX_NAME, MANIFEST_NAME
 from penstock.packing.reader import Pack
 
@@ -108,8 +108,10 @@ def _check_options(make: Callable[..., Any], kind: str, options: dict[str, Any])
             raise RecipeError(f"{kind} has no option {name!r}.{nearest(name, legal)} Options: {', '.join(legal)}.")
 
 
-def _unrecognised(path: PathLike, found: Found) -> PackError:
+def _unrecognised(path: PathLike, found: Found) -> PenstockError:
     is_folder = Path(path).is_dir()
+    if is_folder and not any(Path(path).iterdir()):
+        return DataError([Problem(os.fspath(path), None, "the folder is empty", "Name the folder with your data")])
     pack = (
         f"is not a pack: it has no {MANIFEST_NAME}" if is_folder else "is a file, and not of a kind that is recognised"
     )

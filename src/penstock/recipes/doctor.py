@@ -42,18 +42,20 @@ def doctor(
     seconds: float = DEFAULT_SECONDS,
     apply: bool = False,
     timeline: str | Path | None = None,
-    batch_size: int = USUAL_BATCH,
+    batch_size: int | None = None,
     overrides: Sequence[str] = (),
 ) -> Diagnosis:
     """Measure what holds a training back, and say what would help and by how much.
 
     `what` is a Flow, a Source, a Recipe, or a path: a recipe, a Run, a pack, or anything that `ps.open` recognises.
     `step` is the model: a function of a batch, as the flow gives it, that returns when its work is done; a recipe
-    brings its own. Data without a flow are cropped to 224 px and put in batches of `batch_size`. `apply` puts the best
-    cheap remedies in place, one after another, and measures again; those that helped are written into the section
+    brings its own. Data without a flow are cropped to 224 px and put in batches of `batch_size` (64). `apply` puts the
+    best cheap remedies in place, one after another, and measures again; those that helped are written into the section
     `feed` of a recipe, and the old recipe is kept beside it. `timeline` is a page to write, with who worked and who
     waited. `overrides` change keys of a recipe.
     """
+    if step is not None and not callable(step):
+        raise RecipeError(f"step={step!r} must be a function of a batch, as your training loop has it.")
     page = None if timeline is None else checked_page(timeline)
     flow, step, spelling, name = _case(what, step, batch_size, overrides)
     options = Options(seconds=seconds)
@@ -87,7 +89,7 @@ def _written(found: Diagnosis, spelling: Spelling) -> Diagnosis:
     if not found.applied:
         return replace(found, written=_why_nothing(found))
     changes = dict(FEED_SETTINGS[one.remedy.name] for one in found.applied if one.is_kept)
-    if not spelling.recipe or not Path(spelling.recipe).is_file():
+    if not spelling.recipe or spelling.is_run:
         return found
     if not changes:
         return replace(found, written=f"{spelling.recipe} stays as it is: what was tried did not help")
@@ -106,13 +108,18 @@ def _why_nothing(found: Diagnosis) -> str:
 
 
 def _case(
-    what: Any, step: Step | None, batch_size: int, overrides: Sequence[str]
+    what: Any, step: Step | None, batch_size: int | None, overrides: Sequence[str]
 ) -> tuple[Flow, Step | None, Spelling, str]:
     """The flow and the model, and how the user calls them."""
+    if batch_size is not None and batch_size < 1:
+        raise RecipeError(f"batch_size={batch_size} must be at least 1.")
+    if batch_size is not None and (isinstance(what, Recipe) or _names_recipe(what)):
+        raise RecipeError(f"batch_size is for data; a recipe has its own. Give train.batch_size={batch_size} instead.")
+    batch_size = batch_size or USUAL_BATCH
     if isinstance(what, Recipe):
-        return _recipe_case(what, "", step)
-    if isinstance(what, (str, os.PathLike)) and is_recipe(what):
-        return _recipe_case(Recipe.read(Path(what), overrides), os.fspath(what), step)
+        return _recipe_case(what, "", (), step)
+    if _names_recipe(what):
+        return _recipe_case(Recipe.read(Path(what), overrides), os.fspath(what), tuple(overrides), step)
     if overrides:
         raise RecipeError(f"{overrides[0]}: only recipes have keys to change, and {what} is none.")
     if isinstance(what, Flow):
@@ -129,13 +136,23 @@ def _case(
     raise RecipeError(f"doctor takes a Flow, a Source, a Recipe or a path, not {type(what).__name__}.")
 
 
-def _recipe_case(recipe: Recipe, path: str, step: Step | None) -> tuple[Flow, Step | None, Spelling, str]:
+def _recipe_case(
+    recipe: Recipe, path: str, changes: tuple[str, ...], step: Step | None
+) -> tuple[Flow, Step | None, Spelling, str]:
     from penstock.opening import kind_of
 
     flow, own = training_of(recipe)
     data = recipe.data.path if isinstance(recipe.data.path, str) else ""
     kind = PACK_COMMANDS.get(kind_of(data), "data") if data else "data"
-    return flow, step or own, Spelling(path, data, kind, caches_source=True), path
+    options, file, is_run = recipe.data.options or {}, path, bool(path) and Path(path).is_dir()
+    if is_run:  # it is finished: what it was made with is trained anew elsewhere
+        file, changes = str(Path(path) / SETTINGS), (*changes, f"run.folder={path.rstrip('/')}-again")
+    spelling = Spelling(file, changes, data, options, kind, caches_source=True, is_run=is_run)
+    return flow, step or own, spelling, path
+
+
+def _names_recipe(what: Any) -> bool:
+    return isinstance(what, (str, os.PathLike)) and is_recipe(what)
 
 
 def is_recipe(path: str | os.PathLike[str]) -> bool:

@@ -37,6 +37,7 @@ def demonstrate(script: Script) -> None:
     script.type("pack", "videos", videos, "--labels", labels, "--size", "64x64", "-o", pack, "--overwrite")
     script.type("show", pack, "40", "-o", home / "frame.png")
     recipe = script.write("animals.yaml", RECIPE.format(pack=shown(pack), folder=shown(run)))
+    script.type("doctor", recipe, "--seconds", "6", may_find=True)
     script.type("train", recipe)
     script.type("predict", run, home / "new" / "videos", "-o", home / "predictions")
     script.type("evaluate", home / "predictions", "--truth", f"{shown(home / 'new' / 'labels')}/*.csv")
