@@ -81,6 +81,14 @@ def test_a_faster_model_helps_until_the_feed_binds_and_is_warned_of() -> None:
     assert not found.is_cheap
 
 
+def test_a_faster_model_brings_nothing_where_it_waits_all_the_time() -> None:
+    waits = {"model": ModelCost(1 / 4000), "feed": feed_run(400), "together": feed_run(200, 9.0, 1.0)}
+    found = model_remedy(patient(**waits))
+    assert found is not None and found.speed_up == pytest.approx(10 / 9)
+    shares_cores = model_remedy(patient(**{**waits, "model": ModelCost(1 / 4000, cpu=1 / 4000)}))
+    assert shares_cores is not None and shares_cores.speed_up == pytest.approx(2.0)
+
+
 def test_what_brings_less_than_a_tenth_is_not_said_and_the_best_come_first() -> None:
     found, notes = remedies_of(patient(setup=Setup(4, 1)), deadline=0.0)
     assert [one.name for one in found] == ["workers"]

@@ -29,6 +29,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 LEAST_SHARE = 0.01
+COMPUTES = 0.5  # of the time of a model, on any core
 Resource = Literal["cores", "workers", "calling thread", "disk", "lock", "gil", "deliver", "model"]
 
 
@@ -77,6 +78,11 @@ class ModelCost:
     @property
     def rate(self) -> float:
         return _per_second(1.0, self.seconds)
+
+    @property
+    def computes(self) -> bool:
+        """Whether it spends its time on the cores that the feed uses."""
+        return self.cpu > COMPUTES * self.seconds
 
 
 @dataclass(frozen=True)

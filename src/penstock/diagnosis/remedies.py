@@ -142,10 +142,18 @@ def model_remedy(present: Present) -> Remedy | None:
     return Remedy(
         "model",
         f"a faster model: the feed could give {rate_words(free)} samples/s",
-        free / max(present.measured_rate, 1e-9),
+        min(free / max(present.measured_rate, 1e-9), _most_by_model(present)),
         present.spelling.model(bool(present.hardware.gpus)),
         warning="At most; a smaller network or lower precision affects accuracy.",
     )
+
+
+def _most_by_model(present: Present) -> float:
+    """What a model that takes no time would bring: it is waiting as it is, and only cores that it used come free."""
+    assert present.model is not None
+    if present.together is None or present.model.computes:
+        return math.inf
+    return 1 / max(present.together.waiting.share, 1e-9)
 
 
 Make = Callable[[Present], Remedy | None]

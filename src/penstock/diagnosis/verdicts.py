@@ -14,7 +14,6 @@ from penstock.flow.measuring.hops import HOPS
 from penstock.flow.measuring.lock_wait import lock_names
 
 SHARED = 0.9  # of what the scarcer of both allows: then feed and model take cores from one another
-COMPUTES = 0.5  # of the time of a model, on any core
 STARVED = 0.5  # of the cores: other programs have more of them than this one
 
 
@@ -54,7 +53,7 @@ def _cores_are_shared(present: Present) -> bool:
 def _is_slowed_by_model(present: Present) -> bool:
     """Whether the feed alone would be enough for a model that computes on the same cores."""
     assert present.model is not None
-    return present.feed.rate > present.model.rate and present.model.cpu > COMPUTES * present.model.seconds
+    return present.feed.rate > present.model.rate and present.model.computes
 
 
 def _busy(present: Present) -> str:
