@@ -20,6 +20,8 @@ from penstock.flow.measuring.hops import Stopwatch
 from penstock.flow.order.draws import Draws
 from penstock.samples import Kind, Sample, Source, annotations_of, describe
 
+UNREADABLE = "Mend or remove it, or let on_bad_sample='substitute' put another sample in its place."
+
 
 class Failure(NamedTuple):
     """One row of a range that could not be made."""
@@ -164,7 +166,7 @@ class Leaf:
         except (HopError, RecipeError):
             raise
         except Exception as error:
-            raise HopError(hop, describe(self.source, index), reason_of(error)) from error
+            raise HopError(hop, describe(self.source, index), reason_of(error), UNREADABLE) from error
         watch.lap("decode", 1)
         return sample
 
@@ -183,7 +185,8 @@ class Leaf:
             raise HopError("collate", describe(self.source, int(draw.index[0])), str(error)) from error
 
     def _failure(self, draws: Draws, row: int, missed: Missed) -> Failure:
-        return Failure(row, HopError(missed.hop, describe(self.source, int(draws.index[row])), missed.reason))
+        sample = describe(self.source, int(draws.index[row]))
+        return Failure(row, HopError(missed.hop, sample, missed.reason, UNREADABLE))
 
 
 def _put_fields(rows: Rows, row: int, sample: Sample, names: list[str]) -> None:

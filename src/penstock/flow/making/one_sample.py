@@ -8,7 +8,7 @@ from penstock.augment.applying import apply_geometric
 from penstock.errors import HopError, PackError, RecipeError
 from penstock.flow.making.chains import Chain, run_chain
 from penstock.flow.making.fusing import Fusion, images_of_range, located
-from penstock.flow.making.leaves import Leaf
+from penstock.flow.making.leaves import UNREADABLE, Leaf
 from penstock.flow.measuring.hops import Stopwatch
 from penstock.flow.order.draws import Draws
 from penstock.samples import Sample, annotations_of, describe
@@ -28,7 +28,7 @@ def _fused_sample(leaf: Leaf, fusion: Fusion, draw: Draws) -> Sample:
     pixels = np.empty((1, *shape), fusion.target.dtype)
     views, failed = images_of_range(fusion, leaf.source, draw, pixels, Stopwatch())
     if failed:
-        raise HopError(failed[0].hop, describe(leaf.source, index), failed[0].reason)
+        raise HopError(failed[0].hop, describe(leaf.source, index), failed[0].reason, UNREADABLE)
     sample = annotations_of(leaf.source, index)
     others = {name: kind for name, kind in leaf.kinds.items() if name != image.name}
     if others:
