@@ -20,6 +20,8 @@ from penstock.prediction.winograd import with_winograd
 
 # The names that torchvision gives to a convolution and to what follows it, where a network is no plain sequence.
 CONVOLUTION, NORMALISATION = "conv", "bn"
+# How the weights of convolutions lie that are fastest, by their dimensions: of images, and of clips.
+LAYOUTS = {4: torch.channels_last, 5: torch.channels_last_3d}
 
 
 class _State(NamedTuple):
@@ -65,23 +67,28 @@ def folded(network: nn.Module) -> nn.Module:
     made = copy.deepcopy(network).eval().requires_grad_(False)
     for module in list(made.modules()):
         _fold_children(module)
-    return made.to(memory_format=torch.channels_last)
+    for weight in made.parameters():
+        if weight.dim() in LAYOUTS:
+            weight.data = weight.data.to(memory_format=LAYOUTS[weight.dim()])
+    return made
 
 
 def _fold_children(module: nn.Module) -> None:
     children = list(module.named_children())
     for (first, convolution), (second, norm) in itertools.pairwise(children):
         follows = isinstance(module, nn.Sequential) or second == first.replace(CONVOLUTION, NORMALISATION, 1) != first
-        if follows and isinstance(convolution, nn.Conv2d) and _is_fixed(norm):
+        if follows and isinstance(convolution, (nn.Conv2d, nn.Conv3d)) and _is_fixed(norm):
             setattr(module, first, _joined(convolution, norm))
             setattr(module, second, nn.Identity())
 
 
 def _is_fixed(norm: nn.Module) -> bool:
-    return isinstance(norm, FrozenBatchNorm2d) or (isinstance(norm, nn.BatchNorm2d) and norm.track_running_stats)
+    if isinstance(norm, (nn.BatchNorm2d, nn.BatchNorm3d)):
+        return norm.track_running_stats
+    return isinstance(norm, FrozenBatchNorm2d)
 
 
-def _joined(convolution: nn.Conv2d, norm: nn.Module) -> nn.Conv2d:
+def _joined(convolution: nn.Conv2d | nn.Conv3d, norm: nn.Module) -> nn.Module:
     made = copy.deepcopy(convolution)
     weight, bias = fuse_conv_bn_weights(
         convolution.weight, convolution.bias, norm.running_mean, norm.running_var, norm.eps, norm.weight, norm.bias
