@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
+import torchvision
 
 import penstock as ps
 from tasks.behaviour.frames_source import Frames
@@ -99,3 +101,30 @@ def test_one_behaviour_a_frame_and_a_gru_are_trained_too(tmp_path: Path) -> None
 
 def test_a_trial_goes_through_flow_and_frames(tmp_path: Path) -> None:
     assert trained(tmp_path / "mice", fast_dev_run=True).environment["outcome"] == "tried"
+
+
+def test_weights_are_looked_at_before_any_stage(tmp_path: Path) -> None:
+    task = replace(TASK, weights=str(tmp_path / "nothere.pth"))
+    with pytest.raises(ps.DataError, match=r"nothere\.pth: no such file"):
+        trained(tmp_path / "mice", task)
+    torch.save({"other.weight": torch.zeros(3)}, tmp_path / "other.pth")
+    with pytest.raises(ps.RecipeError, match="not of a mobilenet_v2"):
+        trained(tmp_path / "mice", replace(TASK, weights=str(tmp_path / "other.pth")))
+    assert not (tmp_path / "mice").exists()
+
+
+def test_weights_are_not_asked_for_again_when_the_streams_are_trained(tmp_path: Path) -> None:
+    weights = tmp_path / "begin.pth"
+    torch.save(torchvision.models.get_model("mobilenet_v2").state_dict(), weights)
+    task = replace(TASK, weights=str(weights))
+    with pytest.raises(KeyboardInterrupt):
+        trained(tmp_path / "mice", task, epochs=1, callbacks=[InterruptAt(1, 0)])  # flow and frames have one epoch
+    weights.unlink()
+    assert trained(tmp_path / "mice", task, epochs=1).environment["outcome"] == "finished"
+
+
+def test_a_behaviour_without_validation_is_named_when_training_begins(tmp_path: Path) -> None:
+    with_rear = videos("ab")
+    with_rear.labels[:3] = (0, 0, 1)
+    found = trained(tmp_path / "mice", data=(with_rear, videos("c")), fast_dev_run=True)
+    assert "rear occurs in the training data, but not in the validation data" in found.log()

@@ -20,6 +20,7 @@ from typing import Any
 
 import xxhash
 
+from penstock.runs import layout
 from penstock.runs.run import Run
 from penstock.runs.writing import RunWriter
 from penstock.samples import Source
@@ -33,6 +34,7 @@ from penstock.training.session import Extras, Session, is_first_rank, outcome_of
 from penstock.training.settings import Settings
 from penstock.training.staged_features import extracted_features, network_of_frames
 from penstock.training.staged_results import write_results
+from penstock.training.trainers import begun_network
 
 STAGES, FEATURES = "stages", "features"
 FINE_RATE = 3e-4  # for streams that begin with weights: higher rates destroy what they know
@@ -46,6 +48,7 @@ class StagedTraining:
         self.task: Behaviour = task
         self.data, self.settings, self.extras, self.start = data, settings, extras, start
         self.folder = Path(settings.run.folder)
+        self._check_weights()  # before anything is written: settings with a wrong path are no Run to go on with
         self._writer = RunWriter(self.folder) if is_first_rank() else None
 
     def run(self) -> Run:
@@ -65,7 +68,7 @@ class StagedTraining:
             return
         self._writer.write_settings(self.settings.sections(self.task), {"goal": self.task.goal._asdict()})
         self._writer.write_environment({**environment(), "started": now(), "outcome": "running"})
-        for remark in self.task.remarks():
+        for remark in self.task.remarks(self.data.val):
             self._say(remark)
 
     def _end(self, outcome: str, started: float) -> None:
@@ -79,6 +82,15 @@ class StagedTraining:
             self._writer.say(text)
 
     # Stages
+
+    def _check_weights(self) -> None:
+        """Load the weights of the streams once and throw them away: hours of the flow stage come before they are used.
+
+        A frames stage that is finished needs them no more.
+        """
+        frames = self.folder / STAGES / "frames"
+        if self.task.weights is not None and not _is_finished(frames):
+            begun_network(self.task.stage("frames"), self.settings.train.seed)
 
     def _train(self) -> None:
         flow = self._stage("flow", self.data, None)
@@ -172,3 +184,7 @@ class StagedTraining:
         validation = windows(val, frames) if val else None
         how = f"windows of {frames} frames; {self.data.how}"
         return TrainingData(windows(train, max(1, frames // WINDOW_STEPS)), validation, how, None)
+
+
+def _is_finished(folder: Path) -> bool:
+    return (folder / layout.SETTINGS).exists() and Run(folder).environment.get("outcome") == FINISHED

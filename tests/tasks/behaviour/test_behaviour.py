@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import pickle
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -86,6 +87,17 @@ def test_a_behaviour_that_never_occurs_is_named_and_does_not_hinder() -> None:
     task = fitted([[1, 0, 0], [0, 1, 0]])
     assert task.remarks() == ["rear never occurs in the training data, so it cannot be learned."]
     assert np.isfinite(task.class_weights).all()
+
+
+def test_a_behaviour_that_validation_lacks_is_named_with_what_follows() -> None:
+    task = fitted([[1, 0, 0], [0, 1, 0]])
+    learned, *others = task.remarks(frames([[1, 0, 0], [-1, -1, -1]]))
+    assert learned.startswith("rear never occurs in the training data")
+    lacks = "walk occurs in the training data, but not in the validation data"
+    assert others == [f"{lacks}: it has no score, and its threshold stays 0.5."]
+    chosen = replace(task, score_thresholds=(0.5, 0.4, 0.5))
+    assert chosen.remarks(frames([[1, 0, 0]]))[1].endswith("validation data: it has no score.")
+    assert task.remarks(frames([[1, 0, 0], [0, 1, 0]])) == [learned]
 
 
 def test_labels_that_are_not_known_count_for_nothing_element_by_element() -> None:

@@ -195,13 +195,24 @@ class Behaviour:
             return np.full((len(source), len(self.behaviours)), -1, np.int8)
         return frame_data.frame_labels(seen, "label")
 
-    def remarks(self) -> list[str]:
-        """Behaviours that cannot be learned, because the training data have none of them, or nothing else."""
+    def remarks(self, validation: Source | None = None) -> list[str]:
+        """Behaviours that cannot be learned or scored, because the data have none of them, or nothing else."""
         counts = self.counts or ()
         never = [name for name, (yes, _) in zip(self.behaviours, counts, strict=False) if not yes]
         always = [name for name, (yes, no) in zip(self.behaviours, counts, strict=False) if yes and not no]
         words = [(never, "never occurs in"), (always, "is in every labelled frame of")]
-        return [f"{name} {what} the training data, so it cannot be learned." for names, what in words for name in names]
+        said = [f"{name} {what} the training data, so it cannot be learned." for names, what in words for name in names]
+        return said if validation is None else [*said, *self._unscored(validation, never)]
+
+    def _unscored(self, validation: Source, never: Sequence[str]) -> list[str]:
+        """What follows for behaviours that the validation data have none of; `never` are in no data at all."""
+        occurs = (self.labels_of(validation) == 1).any(axis=0)
+        follows = "it has no score" + (", and its threshold stays 0.5" if self.score_thresholds == AUTO else "")
+        return [
+            f"{name} occurs in the training data, but not in the validation data: {follows}."
+            for name, is_there in zip(self.behaviours, occurs, strict=True)
+            if not is_there and name not in never
+        ]
 
     # What follows from the counts
 
