@@ -196,6 +196,26 @@ def picture(rng: np.random.Generator, *, wide: bool = True) -> bytes:
     return encode_image(pixels.clip(0, 255).astype(np.uint8), "jpeg", 80)
 
 
+def staged_run(folder: Path, stages: Sequence[str] = ("flow", "frames", "sequence"), *, is_whole: bool = True) -> Path:
+    """A behaviour training in stages, of which each has one epoch more than the one before."""
+    writer = RunWriter(folder)
+    options = {"data": DataOptions(), "train": TrainOptions(), "feed": FeedOptions(), "run": RunOptions()}
+    task = {"behaviours": ["background", "walk"], "size": "tiny", "weights": None}
+    goal = {"name": "f1_without_background", "larger_is_better": True}
+    writer.write_settings(recipe_sections("behaviour", task, **options), {"goal": goal})
+    writer.write_environment({**ENVIRONMENT, "devices": None})
+    for number, name in enumerate(stages):
+        stage = begun_run(folder / "stages" / name, train={"epochs": 5})
+        stage.write_environment({"started": f"2026-03-04T1{number}:00:00+00:00"})
+        log_epochs(stage, number + 1, np.random.default_rng(number))
+        log_feed(stage, [60.0], waiting_share=0.5 if name == "frames" else 0.02)
+    if is_whole:
+        writer.log_metrics({"f1_without_background": 0.75, "walk_f1": 0.75}, epoch=5, step=0)
+        writer.write_details({"kind": "behaviour", **behaviour_details()})
+        writer.write_environment({"outcome": "finished"})
+    return folder
+
+
 def interrupted_run(folder: Path) -> Path:
     """Stopped after its first step."""
     writer = begun_run(folder)

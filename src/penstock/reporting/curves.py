@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from penstock.reporting.charts import Chart, Series, line_chart
 from penstock.reporting.markup import Markup, tag
-from penstock.reporting.stories import Story, is_score
+from penstock.reporting.stories import Story, is_loss, is_score
 from penstock.reporting.wording import listed, number, words
 from penstock.runs.layout import TRAINING_PREFIX, VALIDATION_LOSS
 from penstock.runs.run import Line
@@ -15,6 +15,7 @@ TRAINING_LOSS = f"{TRAINING_PREFIX}loss"
 STEP_LOSS = f"{TRAINING_PREFIX}step_loss"
 RATES = (f"{TRAINING_PREFIX}learning_rate", "learning_rate")
 LOSSES = (TRAINING_LOSS, VALIDATION_LOSS, STEP_LOSS)
+VALIDATION_PREFIX = "val_"
 NO_CURVES = ("epoch", "step")
 MOST_LINES = 6  # in one chart of scores; with more nothing can be told apart
 MOST_CHARTS = 12
@@ -44,18 +45,39 @@ class Curves:
     @property
     def scores(self) -> list[str]:
         """The names of all scores, the goal first."""
-        found = [name for name in self.names if is_score(name) and name not in LOSSES and name not in RATES]
+        known = {*LOSSES, *RATES, *(name for part in self.parts for name in _of_part(part))}
+        found = [name for name in self.names if is_score(name) and name not in known]
         return sorted(found, key=lambda name: name != self.story.goal)
 
     @property
+    def parts(self) -> list[str]:
+        """What the loss is a sum of, by the names that training and validation log them under, without who logs.
+
+        A number of the validation that is no score is a loss by its name, or one that training has too.
+        """
+        ends = [
+            (name, name.removeprefix(prefix))
+            for name in self.names
+            for prefix in (TRAINING_PREFIX, VALIDATION_PREFIX)
+            if name.startswith(prefix) and name not in (*LOSSES, *RATES)
+        ]
+        is_part = {end for name, end in ends if is_loss(name) or set(_of_part(end)) <= set(self.names)}
+        return [end for end in dict.fromkeys(end for _, end in ends) if end in is_part]
+
+    @property
     def others(self) -> list[str]:
-        """Other numbers of training, such as parts of the loss."""
-        known = {*self.scores, *LOSSES, *RATES}
+        """Other numbers of training."""
+        known = {*self.scores, *LOSSES, *RATES, *(name for part in self.parts for name in _of_part(part))}
         return [name for name in self.names if name not in known]
 
     def is_share(self, name: str) -> bool:
         values = [value for _, value in self.points(name) if value == value]
         return all(SHARE[0] <= value <= SHARE[1] for value in values)
+
+
+def _of_part(part: str) -> tuple[str, str]:
+    """The names of a part of the loss, in training and in validation."""
+    return TRAINING_PREFIX + part, VALIDATION_PREFIX + part
 
 
 def epoch_positions(lines: Sequence[Line], is_end: Sequence[bool]) -> list[float]:
@@ -88,10 +110,11 @@ def _step(line: Line) -> float:
     return step if step == step else 0.0
 
 
-def run_charts(story: Story) -> list[Markup]:
-    """Loss, scores, other numbers and learning rate of one Run."""
+def run_charts(story: Story, others_are: str = "see the scores below") -> list[Markup]:
+    """Loss and its parts, scores, other numbers and learning rate of one Run."""
     curves = Curves(story)
-    charts = [_loss_chart(curves), *_score_charts(curves)]
+    charts = [_loss_chart(curves), *(_part_chart(curves, part) for part in curves.parts[:MOST_CHARTS])]
+    charts += _score_charts(curves, others_are)
     charts += [_single(curves, name) for name in curves.others[:MOST_CHARTS]]
     charts += [_single(curves, name, "learning rate") for name in RATES if name in curves.names][:1]
     return [chart for chart in charts if chart is not None]
@@ -103,6 +126,15 @@ def _loss_chart(curves: Curves) -> Markup | None:
     return line_chart(Chart("Loss", curves.unit, may_be_log=True, mark=_best_mark(curves)), lines)
 
 
+def _part_chart(curves: Curves, part: str) -> Markup | None:
+    lines = [curves.series(name, slot) for slot, name in enumerate(_of_part(part))]
+    return line_chart(Chart(_title(words(part)), curves.unit, may_be_log=True), lines)
+
+
+def _title(heading: str) -> str:
+    return heading[:1].upper() + heading[1:]
+
+
 def _best_mark(curves: Curves) -> tuple[float, str] | None:
     story = curves.story
     if not story.best or story.goal is None:
@@ -111,12 +143,12 @@ def _best_mark(curves: Curves) -> tuple[float, str] | None:
     return (positions[0], f"best {words(story.goal)}") if positions else None
 
 
-def _score_charts(curves: Curves) -> list[Markup | None]:
+def _score_charts(curves: Curves, others_are: str) -> list[Markup | None]:
     """Scores between 0 and 1 together; others have axes of their own."""
     shares = [name for name in curves.scores if curves.is_share(name)]
     lines = [curves.series(name, slot) for slot, name in enumerate(shares[:MOST_LINES])]
     hidden = shares[MOST_LINES:]
-    remark = f"Not drawn: {listed([words(name) for name in hidden], 3)}; see the scores below." if hidden else ""
+    remark = f"Not drawn: {listed([words(name) for name in hidden], 3)}; {others_are}." if hidden else ""
     together = line_chart(Chart("Scores", curves.unit, limits=SHARE, mark=_best_mark(curves), remark=remark), lines)
     alone = [name for name in curves.scores if name not in shares]
     return [together, *(_single(curves, name) for name in alone[:MOST_CHARTS])]
@@ -124,8 +156,7 @@ def _score_charts(curves: Curves) -> list[Markup | None]:
 
 def _single(curves: Curves, name: str, title: str = "") -> Markup | None:
     heading = title or words(name)
-    is_loss = name.endswith("loss")
-    chart = Chart(heading[:1].upper() + heading[1:], curves.unit, may_be_log=is_loss)
+    chart = Chart(_title(heading), curves.unit, may_be_log=is_loss(name))
     return line_chart(chart, [curves.series(name, 2, called=heading)])
 
 
@@ -140,18 +171,18 @@ def compared_charts(stories: Sequence[Story]) -> list[Markup]:
 def _compared_names(all_curves: Iterable[Curves]) -> list[str]:
     curves_list = list(all_curves)
     scores = dict.fromkeys(name for curves in curves_list for name in curves.scores)
-    return [VALIDATION_LOSS, TRAINING_LOSS, *scores][:MOST_CHARTS]
+    parts = dict.fromkeys(name for curves in curves_list for part in curves.parts for name in _of_part(part)[::-1])
+    return [VALIDATION_LOSS, TRAINING_LOSS, *scores, *parts][:MOST_CHARTS]
 
 
 def _compared(all_curves: Sequence[Curves], name: str, unit: str) -> Markup | None:
     # A Run that has not finished an epoch has no place beside those that are counted in epochs.
     numbered = [(slot, curves) for slot, curves in enumerate(all_curves) if curves.unit == unit]
     lines = [curves.series(name, slot, called=curves.story.name) for slot, curves in numbered]
-    is_share = name not in LOSSES and all(curves.is_share(name) for curves in all_curves)
-    heading = words(name)
-    chart = Chart(
-        heading[:1].upper() + heading[1:], unit, may_be_log=name in LOSSES, limits=SHARE if is_share else None
-    )
+    is_part = any(name in _of_part(part) for curves in all_curves for part in curves.parts)
+    is_any_loss = name in LOSSES or is_part
+    is_share = not is_any_loss and all(curves.is_share(name) for curves in all_curves)
+    chart = Chart(_title(words(name)), unit, may_be_log=is_any_loss, limits=SHARE if is_share else None)
     return line_chart(chart, lines)
 
 

@@ -31,6 +31,7 @@ class Story:
     details: dict[str, Any]
     worst: list[Line]
     bad_samples: list[Line]
+    stages: tuple[Story, ...] = ()  # of a training in stages: a story of each, under its name
 
     @property
     def goal(self) -> str | None:
@@ -56,8 +57,20 @@ class Story:
 
     @property
     def classes(self) -> list[str]:
-        named = self.details.get("classes") or self.settings.get("task", {}).get("classes")
-        return [str(name) for name in named] if isinstance(named, list) else []
+        """Their names, from the validation or the task; behaviours are classes too."""
+        task = self.settings.get("task", {})
+        details = [self.details.get(word) for word in ("classes", "behaviours")]
+        named = [*details, *(task.get(word) for word in ("classes", "behaviours"))]
+        return next((names for each in named if (names := _names(each))), [])
+
+
+def _names(value: Any) -> list[str]:
+    """Names in a list, or those that something is told of."""
+    return [str(name) for name in value] if isinstance(value, (list, Mapping)) else []
+
+
+def is_loss(name: str) -> bool:
+    return name.endswith("loss")
 
 
 def is_score(name: str) -> bool:
@@ -67,6 +80,7 @@ def is_score(name: str) -> bool:
 def story_of(run: Run, name: str) -> Story:
     """Read all of a Run but its log and its pictures."""
     validations = run.validations()
+    stages = tuple(story_of(stage, stage.name) for stage in run.stages())
     return Story(
         run=run,
         name=name,
@@ -79,8 +93,14 @@ def story_of(run: Run, name: str) -> Story:
         feed=run.feed(),
         details=_mapping(run.details()),
         worst=_mappings(run.worst()),
-        bad_samples=_mappings(run.bad_samples()),
+        bad_samples=[*_mappings(run.bad_samples()), *_of_stages(stages)],
+        stages=stages,
     )
+
+
+def _of_stages(stages: Sequence[Story]) -> list[Line]:
+    """The bad samples of all stages; they see the same data, so what several met is told once."""
+    return list({str(sample): sample for stage in stages for sample in stage.bad_samples}.values())
 
 
 def _best_line(lines: Sequence[Line], scores: Mapping[str, float], goal: Mapping[str, Any] | None) -> Line:

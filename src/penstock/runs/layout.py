@@ -10,6 +10,7 @@ runs/pets/
   environment.json     machine, libraries, command, when it started and how it ended
   log.txt              what was said
   checkpoints/         last.ckpt, and best.ckpt or best-1.ckpt … best-k.ckpt
+  stages/              where training has stages: a Run of each
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ SAMPLES = "samples.json"
 ENVIRONMENT = "environment.json"
 LOG = "log.txt"
 CHECKPOINTS = "checkpoints"
+STAGES = "stages"
 
 CHOSEN = "chosen"  # the section of the settings that holds what auto became
 

@@ -120,6 +120,12 @@ class Run:
         found: list[Line] = json_file(self.folder / layout.SAMPLES, [])
         return found
 
+    def stages(self) -> list[Run]:
+        """The Run of each stage, in the order that they were trained; empty where training has none."""
+        folders = [path.parent for path in (self.folder / layout.STAGES).glob(f"*/{layout.SETTINGS}")]
+        runs = [Run(folder) for folder in sorted(folders)]
+        return sorted(runs, key=lambda run: str(run.environment.get("started", "")))
+
     def log(self) -> str:
         """What was said."""
         path = self.folder / layout.LOG

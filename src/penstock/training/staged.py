@@ -36,7 +36,7 @@ from penstock.training.staged_features import extracted_features, network_of_fra
 from penstock.training.staged_results import write_results
 from penstock.training.trainers import begun_network
 
-STAGES, FEATURES = "stages", "features"
+FEATURES = "features"
 FINE_RATE = 3e-4  # for streams that begin with weights: higher rates destroy what they know
 WINDOW_STEPS = 4  # windows that each frame is in, in training
 
@@ -88,7 +88,7 @@ class StagedTraining:
 
         A frames stage that is finished needs them no more.
         """
-        frames = self.folder / STAGES / "frames"
+        frames = self.folder / layout.STAGES / "frames"
         if self.task.weights is not None and not _is_finished(frames):
             begun_network(self.task.stage("frames"), self.settings.train.seed)
 
@@ -109,7 +109,7 @@ class StagedTraining:
 
     def _stage(self, name: str, data: TrainingData, before: Run | None) -> Run:
         """Train one stage, or go on with it, or take it as it is when it is finished."""
-        folder = self.folder / STAGES / name
+        folder = self.folder / layout.STAGES / name
         stage: Any = self.task.stage(name, None if before is None else str(before.checkpoint("best")))
         run = replace(self.settings.run, folder=str(folder))
         settings = replace(self.settings, run=run, train=self._options(name, data))
@@ -159,7 +159,7 @@ class StagedTraining:
 
     @property
     def _features_folder(self) -> Path:
-        return self.folder / STAGES / FEATURES
+        return self.folder / layout.STAGES / FEATURES
 
     def _features(self, checkpoint: Path) -> tuple[list[VideoFeatures], list[VideoFeatures]]:
         network = network_of_frames(checkpoint, self.settings.train)

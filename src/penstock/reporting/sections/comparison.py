@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 from penstock.reporting.charts import slot_class
@@ -78,8 +79,28 @@ def best_of(values: Sequence[float], *, larger_is_better: bool) -> float | None:
 
 def compared_curves(stories: Stories) -> Markup:
     """The lines of all Runs, one chart for each metric."""
+    return _by_stage(stories, _curves)
+
+
+def _curves(stories: Stories) -> Markup:
     charts = chart_grid(compared_charts(stories))
     return charts if charts is not None else note("Nothing was logged that could be drawn.")
+
+
+def _by_stage(stories: Stories, tell: Callable[[Stories], Markup]) -> Markup:
+    """What is told of the Runs, or of each stage where all of them have some."""
+    if not all(story.stages for story in stories):
+        return tell(stories)
+    found = dict.fromkeys(stage.name for story in stories for stage in story.stages)
+    return joined(
+        [joined([tag("h3", f"Stage {name}"), tell([_stage(one, name) for one in stories])]) for name in found]
+    )
+
+
+def _stage(story: Story, name: str) -> Story:
+    """A stage under the name of its Run; one that was not trained has nothing to tell, and keeps its column."""
+    nothing = replace(story, metrics=[], feed=[], stages=())
+    return replace(next((stage for stage in story.stages if stage.name == name), nothing), name=story.name)
 
 
 def compared_settings(stories: Stories) -> Markup:
@@ -144,6 +165,10 @@ def _spread(values: Sequence[float]) -> float:
 
 def compared_feeds(stories: Stories) -> Markup:
     """Rate, waiting and the CPU time of each hop."""
+    return _by_stage(stories, _feeds)
+
+
+def _feeds(stories: Stories) -> Markup:
     totals = [feed_totals(story.feed) for story in stories]
     if not any(totals):
         return note("Nothing was logged of the feeds.")

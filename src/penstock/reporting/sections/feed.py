@@ -5,7 +5,7 @@ from __future__ import annotations
 from penstock.flow.measuring.hops import HOPS
 from penstock.reporting.charts import Chart, Series, Share, line_chart, share_bar
 from penstock.reporting.feeds import FeedTotals, HopTotal, feed_totals, limit_sentence, rates
-from penstock.reporting.markup import Markup, joined, note, table, tag
+from penstock.reporting.markup import Markup, folded, joined, note, table, tag
 from penstock.reporting.packs import readable_bytes
 from penstock.reporting.stories import Story
 from penstock.reporting.wording import MISSING, percent, shown
@@ -15,14 +15,34 @@ WAITING, COMPUTING = 1, 0  # colours
 
 
 def feed(story: Story) -> Markup:
-    """A sentence, two bars, the table of hops, and the rate while training."""
+    """A sentence, two bars, the table of hops, and the rate while training; where there are stages, of each."""
+    if story.stages:
+        return joined([joined([tag("h3", f"Stage {stage.name}"), _of_stage(stage)]) for stage in story.stages])
     totals = feed_totals(story.feed)
     if totals is None:
-        return note("Nothing was logged of the feed.")
+        return _nothing()
+    return joined([_lead(totals), _costs(story, totals)])
+
+
+def _of_stage(story: Story) -> Markup:
+    totals = feed_totals(story.feed)
+    if totals is None:
+        return _nothing()
+    return joined([_lead(totals), folded("what each hop cost", _costs(story, totals))])
+
+
+def _nothing() -> Markup:
+    return note("Nothing was logged of the feed.")
+
+
+def _lead(totals: FeedTotals) -> Markup:
+    return tag("p", limit_sentence(totals), class_="lead")
+
+
+def _costs(story: Story, totals: FeedTotals) -> Markup:
     bars = [_time_bar(totals), _hop_bar(totals)]
     return joined(
         [
-            tag("p", limit_sentence(totals), class_="lead"),
             tag("div", [bar for bar in bars if bar is not None], class_="grid"),
             table(HEAD, [_row(hop, totals) for hop in totals.hops], label="What each hop cost"),
             tag("div", _rate_chart(story), class_="grid"),

@@ -54,7 +54,9 @@ def _warning(story: Story) -> Markup | None:
         sentences.append("This training was running when its Run was read, or it was killed.")
     elif story.outcome == "tried":
         sentences.append("This was a trial of one batch: its numbers mean nothing.")
-    if not story.metrics:
+    if story.stages:
+        sentences += [] if story.metrics else ["Scores come after the last stage."]
+    elif not story.metrics:
         sentences.append("Nothing was logged yet.")
     elif not story.validations:
         sentences.append("There was no validation, so there are no scores.")
@@ -74,7 +76,7 @@ def _score_tile(story: Story) -> Markup:
     name = story.goal if story.goal in scores else next(iter(scores), None)
     if name is None:
         return _tile("Score", MISSING, "no validation")
-    epoch = f"best, epoch {shown(story.best.get('epoch'))}"
+    epoch = "of all stages together" if story.stages else f"best, epoch {shown(story.best.get('epoch'))}"
     return _tile(words(name).capitalize(), score_text(scores[name]), epoch)
 
 
@@ -84,15 +86,25 @@ def _time_tile(story: Story) -> Markup:
 
 
 def _epochs_tile(story: Story) -> Markup:
-    done, steps, planned = epochs_done(story), _last(story, "step"), story.settings.get("train", {}).get("epochs")
-    return _tile(
-        "Epochs", f"{shown(done)} of {value_text(planned)}" if planned else shown(done), f"{shown(steps)} steps"
-    )
+    steps = f"{shown(_steps_done(story))} steps"
+    if story.stages:
+        stages = ", ".join(f"{stage.name} {_epochs_text(stage)}" for stage in story.stages)
+        return _tile("Epochs", shown(epochs_done(story)), f"{stages}; {steps}")
+    return _tile("Epochs", _epochs_text(story), steps)
+
+
+def _epochs_text(story: Story) -> str:
+    done, planned = epochs_done(story), story.settings.get("train", {}).get("epochs")
+    return f"{shown(done)} of {value_text(planned)}" if planned else shown(done)
+
+
+def _steps_done(story: Story) -> float:
+    return sum(_last(one, "step") for one in story.stages or (story,))
 
 
 def epochs_done(story: Story) -> float:
-    """Epochs that were begun, as far as the log says."""
-    return _last(story, "epoch")
+    """Epochs that were begun, as far as the log says; those of all stages."""
+    return sum(_last(one, "epoch") for one in story.stages or (story,))
 
 
 def _last(story: Story, name: str) -> float:
@@ -101,6 +113,8 @@ def _last(story: Story, name: str) -> float:
 
 
 def _feed_tile(story: Story) -> Markup | None:
+    if story.stages:
+        return _stages_feed_tile(story)
     totals = feed_totals(story.feed)
     if totals is None:
         return _tile("Feed", MISSING, "nothing was logged")
@@ -111,6 +125,16 @@ def _feed_tile(story: Story) -> Markup | None:
     return _tile("Feed", [rate, tag("small", " samples/s")], remark)
 
 
+def _stages_feed_tile(story: Story) -> Markup:
+    """Waiting in all stages together, and what each was bound by; pairs, clips and windows have no rate together."""
+    totals = {stage.name: found for stage in story.stages if (found := feed_totals(stage.feed)) is not None}
+    if not totals:
+        return _tile("Feed", MISSING, "nothing was logged")
+    share = sum(one.waited_seconds for one in totals.values()) / sum(one.seconds for one in totals.values())
+    limits = "; ".join(f"{name} {one.limit}" for name, one in totals.items())
+    return _tile("Feed", [percent(share), tag("small", " waiting for data")], limits)
+
+
 def facts(story: Story) -> dict[str, Markup]:
     """What was trained, on what, where."""
     data, task, model = (story.settings.get(name, {}) for name in ("data", "task", "model"))
@@ -118,7 +142,7 @@ def facts(story: Story) -> dict[str, Markup]:
     found: dict[str, Any] = {
         "Task": task.get("kind", MISSING),
         "Classes": f"{len(classes):,}: {listed(classes, SHOWN_CLASSES)}" if classes else MISSING,
-        "Network": _network(model),
+        "Network": _network(model, task),
         "Data": value_text(data["path"]) if data.get("path") else "given in Python",
         "Hardware": hardware(story),
         "Ended": moment(story.environment.get("ended")),
@@ -127,16 +151,17 @@ def facts(story: Story) -> dict[str, Markup]:
     return {name: shortened(text) for name, text in found.items()}
 
 
-def _network(model: dict[str, Any]) -> str:
+def _network(model: dict[str, Any], task: dict[str, Any]) -> str:
     if not model:
         return MISSING
-    weights = model.get("weights")
-    return f"{value_text(model.get('backbone'))}, {'from random weights' if weights is None else f'from {weights}'}"
+    weights, named = model.get("weights"), model.get("backbone", task.get("size"))  # a behaviour model has a size
+    return f"{value_text(named)}, {'from random weights' if weights is None else f'from {weights}'}"
 
 
 def hardware(story: Story) -> str:
     """Devices and cores."""
-    devices, cores = story.environment.get("devices"), story.environment.get("cores")
+    told_by = [one.environment.get("devices") for one in (story, *story.stages)]
+    devices, cores = next(filter(None, told_by), None), story.environment.get("cores")
     names = [str(one) for one in devices] if isinstance(devices, list) else []
     told = [listed(list(dict.fromkeys(names)), 3)] if names else []
     told[:1] = [f"{len(names)} × {told[0]}"] if len(names) > 1 else told[:1]
