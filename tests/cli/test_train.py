@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import click
 import numpy as np
 import pandas as pd
 import pytest
+from lightning.pytorch.accelerators import CUDAAccelerator, MPSAccelerator
 
 import penstock as ps
 from commands import run_here
 from penstock.cli.demo_data import write_shapes
+from penstock.cli.recipe import recipe
+from penstock.recipes.templates import TEMPLATES
 
 # Small enough for seconds: 24 pictures, one step an epoch.
 RECIPE = """\
@@ -79,6 +83,30 @@ def test_what_is_wrong_is_one_message_and_the_exit_code_says_whose_fault(home: P
     assert run_here("train", "shapes.yaml", "data.path=absent.pack").exit_code == 4
     assert run_here("recipe", "music").exit_code == 2
     assert not Path("runs").exists()
+
+
+def test_an_accelerator_that_is_not_here_is_told_what_there_is(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for kind in (CUDAAccelerator, MPSAccelerator):
+        monkeypatch.setattr(kind, "is_available", lambda: False)
+    wrong = run_here("train", "shapes.yaml", "train.accelerator=gpu")
+    assert wrong.exit_code == 2
+    assert wrong.err == (
+        "penstock: train.accelerator='gpu' is not on this machine, or torch cannot use it. There is: cpu. "
+        "Use train.accelerator=cpu, or auto for the best that is there.\n"
+    )
+    other = run_here("train", "shapes.yaml", "train.accelerator=cuba")
+    assert other.exit_code == 2 and "is no accelerator. Did you mean 'cuda'?" in other.err
+    assert not Path("runs").exists()
+    many = run_here("train", "shapes.yaml", "train.accelerator=cpu", "train.devices=0")
+    assert many.exit_code == 2 and "Lightning does not take these settings" in many.err
+
+
+def test_shells_complete_the_kinds_of_recipes() -> None:
+    kind = recipe.params[0]
+    assert [item.value for item in kind.shell_complete(click.Context(recipe), "")] == list(TEMPLATES)
+    wrong = run_here("recipe", "tree")
+    assert wrong.exit_code == 2
+    assert "'tree' is not a kind of recipe. Did you mean 'trees'? There is: images, trees, behaviour." in wrong.err
 
 
 def trained(home: Path) -> ps.Run:

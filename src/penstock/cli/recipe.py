@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import click
 
 from penstock.cli.examples import examples
-from penstock.recipes.templates import recipe_text
+from penstock.recipes.templates import TEMPLATES, recipe_text
+
+
+class Kind(click.Choice):  # type: ignore[type-arg] # generic only in later versions of click
+    """What shells complete; an unknown kind goes on to `recipe_text`, which names the nearest."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        return value
 
 
 @click.command(epilog=examples("recipe images > pets.yaml"))
-@click.argument("kind")
+@click.argument("kind", type=Kind(tuple(TEMPLATES)))
 def recipe(kind: str) -> int:
-    """Write a commented recipe with every key and its default. KIND: images, trees or behaviour."""
+    """Write a commented recipe with every key and its default."""
     click.echo(recipe_text(kind), nl=False)
     return 0

@@ -84,7 +84,7 @@ def _fold_children(module: nn.Module) -> None:
 
 def _is_fixed(norm: nn.Module) -> bool:
     if isinstance(norm, (nn.BatchNorm2d, nn.BatchNorm3d)):
-        return norm.track_running_stats
+        return bool(norm.track_running_stats)
     return isinstance(norm, FrozenBatchNorm2d)
 
 

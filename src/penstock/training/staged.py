@@ -90,7 +90,8 @@ class StagedTraining:
         """
         frames = self.folder / layout.STAGES / "frames"
         if self.task.weights is not None and not _is_finished(frames):
-            begun_network(self.task.stage("frames"), self.settings.train.seed)
+            stage: Any = self.task.stage("frames")
+            begun_network(stage, self.settings.train.seed)
 
     def _train(self) -> None:
         flow = self._stage("flow", self.data, None)

@@ -77,11 +77,13 @@ def _trained(
     transform: Callable[..., Any] | None,
 ) -> Run:
     from penstock.runs.run import Run
+    from penstock.training.accelerators import need_accelerator
     from penstock.training.data_splits import training_data
     from penstock.training.resuming import Beginning, beginning, beginning_of_others
     from penstock.training.session import Extras, Session, is_first_rank
     from penstock.training.trainers import as_list, fitted_task
 
+    need_accelerator({"accelerator": settings.train.accelerator, **(trainer or {})}["accelerator"])
     parts = training_data(data, settings.data)
     task = fitted_task(task, parts)
     folder = Path(settings.run.folder)

@@ -9,10 +9,12 @@ from typing import Any
 import lightning.pytorch as lightning
 import torch
 from lightning.pytorch.callbacks import Callback, EarlyStopping
+from lightning.pytorch.utilities.exceptions import MisconfigurationException
 
 from penstock.errors import RecipeError
 from penstock.samples import Source
 from penstock.tasks.task import Goal, Task
+from penstock.training.accelerators import need_accelerator
 from penstock.training.checkpoints import KeepCheckpoints, WholeCheckpoints
 from penstock.training.data_splits import TrainingData, training_data
 from penstock.training.feeds import Feed
@@ -50,7 +52,11 @@ def trainer_for(
     if not own:
         given.setdefault("enable_checkpointing", any(_is_checkpoint(one) for one in given["callbacks"]))
     given["plugins"] = [*as_list(given.get("plugins")), WholeCheckpoints()]
-    return lightning.Trainer(**given)
+    need_accelerator(given["accelerator"])
+    try:
+        return lightning.Trainer(**given)
+    except (MisconfigurationException, ValueError) as error:  # such as more devices than there are
+        raise RecipeError(f"Lightning does not take these settings: {error}") from error
 
 
 def train_options(recipe: Any) -> TrainOptions:
