@@ -179,4 +179,6 @@ def sequence_blocks(
 
 def _float_rows(rows: Any) -> torch.Tensor:
     """A copy where rows are those of a mapped file: torch wants memory that can be written to."""
-    return rows.float() if isinstance(rows, torch.Tensor) else torch.from_numpy(np.require(rows, np.float32, ["C", "W"]))
+    if isinstance(rows, torch.Tensor):
+        return rows.float()
+    return torch.from_numpy(np.require(rows, np.float32, ["C", "W"]))
