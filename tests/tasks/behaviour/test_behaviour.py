@@ -58,7 +58,7 @@ def test_settings_that_make_no_sense_are_refused(settings: dict[str, Any], words
 
 def test_frames_of_an_illegal_size_are_refused_with_the_nearest_legal_one() -> None:
     source = Frames(random_frames(2, width=100, height=70), [[1, 0, 0]] * 2, behaviours=NAMES)
-    with pytest.raises(ps.DataError, match="96x64"):
+    with pytest.raises(ps.DataError, match=r"legal size is 96x64\. Pack with"):
         ps.Behaviour().fitted_to(source)
     assert ps.Behaviour(image_size=(96, 64)).fitted_to(source).image_size == (96, 64)
 

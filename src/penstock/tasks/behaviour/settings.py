@@ -43,14 +43,14 @@ def checked_image_size(size: Any) -> tuple[int, int] | str:
     if not is_pair:
         raise RecipeError(f"image_size={size!r} must be auto or [width, height] in px.")
     if not is_legal(*size):
-        raise RecipeError(f"image_size={list(size)} {legal_words(*size)}")
+        raise RecipeError(f"image_size={list(size)} {legal_words(*size)}.")
     return int(size[0]), int(size[1])
 
 
 def legal_words(width: int, height: int) -> str:
     """What is wrong with a size, and which are near it."""
     near = f"{nearest_legal(width)}x{nearest_legal(height)}"
-    return f"has sides that are no multiples of 32, which the networks need; the nearest legal size is {near}."
+    return f"has sides that are no multiples of 32, which the networks need; the nearest legal size is {near}"
 
 
 def check(task: Any) -> None:
