@@ -117,3 +117,17 @@ def test_boxes_with_such_names_are_still_boxes(tmp_path: Path) -> None:
     (tmp_path / "found" / "a_predictions.csv").write_text(rows)
     (tmp_path / "truth.csv").write_text(rows)
     assert ps.evaluate(tmp_path / "found", truth=tmp_path / "truth.csv").scores["box_recall"] == 1
+
+
+@pytest.mark.parametrize("names", [("left", "right"), ("x", "file"), ("left", "right", "top", "bottom")])
+def test_behaviours_may_be_called_as_columns_of_boxes(tmp_path: Path, names: tuple[str, ...]) -> None:
+    for folder in ("found", "labels"):
+        (tmp_path / folder).mkdir()
+    rng = np.random.default_rng(3)
+    labels = np.eye(len(names) + 1, dtype=np.int8)[rng.integers(0, len(names) + 1, 30)]
+    one = Ethogram(("background", *names), labels * 0.9, 0.5, 1, np.arange(30) / 30, "m.mp4", labels=labels)
+    one.save(tmp_path / "found" / "m_ethogram.csv", "tidy")
+    one.save(tmp_path / "labels" / "m.csv")
+    outcome = run_here("evaluate", tmp_path / "found", "--truth", f"{tmp_path}/labels/{{stem}}.csv", "--json")
+    assert outcome.exit_code == 0, outcome.err
+    assert json.loads(outcome.out)["scores"]["f1"] == 1

@@ -15,12 +15,14 @@ from penstock.sources.paths import expand, files_below
 from penstock.sources.tables import COLUMN_NAMES, TABLE_ENDINGS, Table, plain, read_table
 from penstock.sources.text_tables import SEPARATORS
 from penstock.sources.videos.frame_hdf5 import HDF5_ENDINGS
+from penstock.sources.videos.frame_labels import BACKGROUND
 from penstock.sources.videos.label_hdf5 import read_label_hdf5
 from penstock.sources.videos.label_rows import read_label_rows
 
 # Of the files that a prediction leaves for one video, the first that is there says most.
 ENDINGS = ("_ethogram", "_outputs", "_predictions")
-_BOX_ROLES = ("image", "x1", "geometry", "x")
+# Columns that make a box, any of these together; behaviours may be called left, right or x.
+_BOXES = (("x1", "y1", "x2", "y2"), ("x", "y"), ("geometry",))
 _FIRST_COLUMNS = ("", "index", "unnamed0", "frame", "video")
 
 
@@ -52,15 +54,20 @@ def _files_meant(path: Path) -> list[Path]:
 
 
 def _holds_frames(path: Path) -> bool:
-    """By its columns: those of boxes are none of behaviours."""
+    """By its columns: enough of them to be boxes are none of behaviours, unless background is among them."""
     ending = path.suffix.lower()
     if ending in HDF5_ENDINGS:
         return True
     if ending not in TABLE_ENDINGS:
         return False
     names = [plain(name) for name in _header(path)]
-    boxes = {name for role in _BOX_ROLES for name in COLUMN_NAMES[role]}
-    return len(names) > 1 and names[0] in _FIRST_COLUMNS and not boxes & set(names)
+    is_one_of_boxes = BACKGROUND not in names and any(_are_there(roles, names) for roles in _BOXES)
+    return len(names) > 1 and names[0] in _FIRST_COLUMNS and not is_one_of_boxes
+
+
+def _are_there(roles: Sequence[str], names: Sequence[str]) -> bool:
+    """Whether there is a column for each of some roles."""
+    return all(not set(COLUMN_NAMES[role]).isdisjoint(names) for role in roles)
 
 
 def _header(path: Path) -> list[str]:
