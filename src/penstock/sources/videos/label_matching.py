@@ -17,7 +17,7 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeGuard
 
 from penstock.errors import DataError, Problem, nearest
 from penstock.sources.paths import expand, files_below
@@ -61,11 +61,13 @@ def match_labels(labels: Any, videos: Sequence[NamedVideo], classes: tuple[str, 
             readings.append(_Reading(video, _read(given, units)))
         except DataError as error:
             problems += error.problems
-    known = _all_classes(readings, classes)
+    if _is_pattern(labels):
+        problems += _shared_files(readings, videos)
+    known, agreed_with = _all_classes(readings, classes)
     found: dict[int, FrameLabels] = {}
     for reading in readings:
         problems += reading.content.problems
-        for number, own in _assigned(reading, names, known, problems):
+        for number, own in _assigned(reading, names, known, agreed_with, problems):
             if number in found:
                 what = f"{videos[number].name} has labels from two tables"
                 problems.append(Problem(reading.content.table.name, None, what, "Keep one of them"))
@@ -88,6 +90,25 @@ def _nothing_found(labels: Any, videos: Sequence[NamedVideo]) -> Problem:
     return Problem(
         os.fspath(given), None, f"there are no labels for any of the {len(videos):,} videos", f"Look for {example}.csv"
     )
+
+
+def _shared_files(readings: Sequence[_Reading], videos: Sequence[NamedVideo]) -> list[Problem]:
+    """Files that a pattern gives to two videos of one stem, unless their rows say which of them is meant."""
+    owners: dict[str, list[NamedVideo]] = {}
+    for reading in readings:
+        content = reading.content
+        says_which = isinstance(content, LabelEvents) and content.names_videos
+        if reading.video is not None and not says_which:
+            owners.setdefault(content.table.name, []).append(videos[reading.video])
+    return [_shared_file(file, sharing) for file, sharing in owners.items() if len(sharing) > 1]
+
+
+def _shared_file(file: str, videos: Sequence[NamedVideo]) -> Problem:
+    names = " and of ".join(video.name for video in videos)
+    remedy = (
+        "Use {name} in place of {stem}, which is what they are called here, rename one, or map each video to its file"
+    )
+    return Problem(file, None, f"it would be the labels of {names}", remedy)
 
 
 class _VideoNames:
@@ -121,7 +142,7 @@ def _tables(labels: Any, names: _VideoNames, problems: list[Problem]) -> Iterato
     """Files and DataFrames with the video each belongs to, as far as that is known without reading them."""
     if isinstance(labels, Mapping):
         yield from _of_mapping(labels, names, problems)
-    elif isinstance(labels, str) and "{" in labels:
+    elif _is_pattern(labels):
         yield from _of_pattern(labels, names)
     elif isinstance(labels, str | os.PathLike | Sequence):
         yield from _of_paths(labels, names)
@@ -139,6 +160,10 @@ def _of_mapping(
             problems.append(Problem(str(key), None, what, f"Name a video.{names.nearest(str(key))}"))
             continue
         yield number, given if hasattr(given, "columns") else Path(given)
+
+
+def _is_pattern(labels: Any) -> TypeGuard[str]:
+    return isinstance(labels, str) and "{" in labels
 
 
 def _of_pattern(labels: str, names: _VideoNames) -> Iterator[tuple[int | None, Any]]:
@@ -182,20 +207,26 @@ def _read(given: Any, units: str) -> LabelRows | LabelEvents:
     return read_label_events(table, units) if holds_events(table) else read_label_rows(table)
 
 
-def _all_classes(readings: Sequence[_Reading], given: tuple[str, ...] | None) -> tuple[str, ...]:
-    """The behaviours: as given; else those of the first table of rows; else those of all events, sorted."""
+def _all_classes(
+    readings: Sequence[_Reading], given: tuple[str, ...] | None
+) -> tuple[tuple[str, ...], LabelRows | None]:
+    """The behaviours: as given; else those of the first table of rows, told with them; else of all events, sorted."""
     if given is not None:
-        return given if BACKGROUND in given else (BACKGROUND, *given)
+        return (given if BACKGROUND in given else (BACKGROUND, *given)), None
     for reading in readings:
         if isinstance(reading.content, LabelRows):
-            return reading.content.behaviours
+            return reading.content.behaviours, reading.content
     contents = [reading.content for reading in readings if isinstance(reading.content, LabelEvents)]
     names = {event.behaviour for content in contents for event in content.events} - {"", BACKGROUND}
-    return (BACKGROUND, *sorted(names))
+    return (BACKGROUND, *sorted(names)), None
 
 
 def _assigned(
-    reading: _Reading, names: _VideoNames, classes: tuple[str, ...], problems: list[Problem]
+    reading: _Reading,
+    names: _VideoNames,
+    classes: tuple[str, ...],
+    agreed_with: LabelRows | None,
+    problems: list[Problem],
 ) -> Iterator[tuple[int, FrameLabels]]:
     """The labels of one table for each video that it is about."""
     content = reading.content
@@ -204,7 +235,7 @@ def _assigned(
             problems.append(_homeless(content.table))
             return
         own, wrong = content.arranged(classes)
-        problems += wrong
+        problems += wrong if agreed_with is None else content.differences(agreed_with)
         yield reading.video, own
     elif reading.video is None and not content.names_videos:
         problems.append(_homeless(content.table))

@@ -14,6 +14,7 @@ behaviour, 1 where all are 0, else −1.
 
 from __future__ import annotations
 
+import re
 from typing import NamedTuple
 
 import numpy as np
@@ -48,6 +49,16 @@ class LabelRows(NamedTuple):
             if name in self.behaviours:
                 values[:, place] = self.values[:, self.behaviours.index(name)]
         return RowLabels(self.table.name, values, self.table.lines), problems
+
+    def differences(self, other: LabelRows) -> list[Problem]:
+        """Where two tables have different behaviours, what each of them has: nobody knows which of them is right."""
+        if set(self.behaviours) == set(other.behaviours):
+            return []
+        what = (
+            f"has the behaviours {', '.join(self.behaviours)}, and {other.table.name} has {', '.join(other.behaviours)}"
+        )
+        remedy = "Every video needs the same behaviours; add or remove columns in one of the two, or give classes"
+        return [Problem(self.table.name, None, what, remedy)]
 
 
 def _column_problem(table: Table, name: str, classes: tuple[str, ...], what: str) -> Problem:
@@ -117,7 +128,9 @@ def _completed(rows: LabelRows) -> LabelRows:
     return rows
 
 
-def _is_number(text: str) -> bool:
+def _is_number(name: str) -> bool:
+    """Whether a column is called by a number, such as 0; the second of that name is read as 0 (2)."""
+    text = re.sub(r" \(\d+\)$", "", name)
     return text.lstrip("+-").replace(".", "", 1).isdecimal()
 
 
