@@ -189,7 +189,7 @@ def test_a_part_that_cannot_be_read_to_its_end_is_left_out_from_there_when_asked
             ps.pack(Torn(), path, codec=codec)
         pack = ps.pack(Torn(), path, codec=codec, on_bad_sample="skip", overwrite=True)
         assert len(pack) == 70 and pack[69]["key"] == "reelxx#19"
-        assert pack.manifest.skipped == ({"sample": "reelx", "reason": "it breaks off"},)
+        assert pack.manifest.skipped == ({"sample": "reelx#30 to #49", "reason": "it breaks off", "count": 20},)
 
 
 @pytest.mark.parametrize("damage", ["removed", "cut", "zeroed"])

@@ -3,7 +3,8 @@
 A pass decodes with FFmpeg's threads. They lose frames without a word when a packet near the end is damaged,
 so at the first sign of damage the pass starts again with one thread, skips what was already given, and goes on.
 Frames in front of a damaged tail count; those few that a decoder still gives from behind it, because frames are
-stored in another order than they are shown, do not. Damage with more good frames after it is an error, because
+stored in another order than they are shown, do not, nor do those that are shown before it and were made with its help.
+Damage with more good frames after it is an error, because
 every label after it would belong to another frame.
 """
 
@@ -54,6 +55,8 @@ class _Attempt:
         self._waiting_untimed = 0  # packets of that kind that do not say when they are shown
         self._last: int | None = None
         self._failed: list[int | None] = []
+        self._behind: set[int] = set()  # presentation times of packets that are stored behind damage
+        self._leaning: list[int] = []  # those whose frames are shown before it, and may be made of what is not there
         self._late = 0  # good frames from behind the damage
         self._concealed = 0
         self._cut_off = False
@@ -81,6 +84,9 @@ class _Attempt:
                     continue
                 if self._is_late(frame):
                     self._refuse(int(opened.stream.codec_context.has_b_frames))
+                    continue
+                if frame.pts in self._behind:
+                    self._leaning.append(frame.pts)
                     continue
                 self._accept(frame)
                 yield frame
@@ -118,6 +124,8 @@ class _Attempt:
             self._waiting_untimed += 1
         else:
             self._waiting.add(shown_at)
+            if self._failed:
+                self._behind.add(shown_at)
 
     def _fail(self, shown_at: int | None) -> None:
         self._failed.append(shown_at)
@@ -132,7 +140,8 @@ class _Attempt:
         """Whether a frame is shown after damage, or may be, where times are not known."""
         if self._concealed:
             return True
-        return any(time is None or frame.pts is None or time < frame.pts for time in self._failed)
+        damaged = (*self._failed, *self._leaning)
+        return any(time is None or frame.pts is None or time < frame.pts for time in damaged)
 
     def _refuse(self, reordered_frames: int) -> None:
         self._late += 1

@@ -18,6 +18,7 @@ from penstock.exporting.roles import roles_of
 from penstock.exporting.runs import Run, plan_runs
 from penstock.exporting.videos import frame_rate, note_time, video_of
 from penstock.packing.locking import writer_lock
+from penstock.packing.manifest import skipped_count
 from penstock.packing.options import AUTO
 from penstock.packing.places import Places
 from penstock.packing.preconditions import check_source, check_unchanged, clear_words, every_damage
@@ -102,7 +103,7 @@ class _Exporter:
         self.fingerprint = source.fingerprint() if hasattr(source, "fingerprint") else ""
         self.journal = ExportJournal(places)
         self.preparation = self._preparation()
-        self.skipped: list[dict[str, str]] = []
+        self.skipped: list[dict[str, Any]] = []
         self.counts: dict[str, tuple[int, int]] = {}
         self.videos: dict[str, str] = {}
 
@@ -197,7 +198,7 @@ class _Exporter:
             try:
                 for prepared in run.prepared(self.preparation, place, memory):
                     open_piece.add(prepared)
-                    bar.advance(1)
+                    bar.advance(prepared.count)
                 open_piece.close()
             finally:
                 open_piece.abandon()
@@ -222,7 +223,7 @@ class _Exporter:
         """Write tables and manifest, and give the folder its name."""
         if self.journal.samples == 0:
             first = f" The first is {self.skipped[0]['sample']}: {self.skipped[0]['reason']}." if self.skipped else ""
-            raise PackError(f"there is nothing to export: {len(self.skipped):,} samples were skipped.{first}")
+            raise PackError(f"there is nothing to export: {skipped_count(self.skipped):,} samples were skipped.{first}")
         self.format.finish(self.journal)
         write_manifest(self.places.content, self._manifest())
         self.places.give_the_name()
@@ -254,14 +255,14 @@ class _OpenPiece:
     def _start_anew(self, start: Place) -> None:
         self.piece: Piece | None = None
         self.writer: PieceWriter | None = None
-        self.skipped: list[dict[str, str]] = []
+        self.skipped: list[dict[str, Any]] = []
         self.stamps: list[int] = []
         self.start = self.after = start
 
     def add(self, prepared: Prepared) -> None:
         outcome = prepared.outcome
         if isinstance(outcome, BadSample):
-            self.skipped.append({"sample": outcome.sample, "reason": outcome.reason})
+            self.skipped.append(outcome.entry())
         else:
             self._add_row(outcome)
         self.stamps.append(outcome.stamp)

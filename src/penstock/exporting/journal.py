@@ -36,7 +36,7 @@ class FinishedPiece:
     after: tuple[int, int]
     facts: dict[str, Any]
     tables: list[str]
-    skipped: list[dict[str, str]]
+    skipped: list[dict[str, Any]]
 
 
 class ExportJournal(WorkJournal[FinishedPiece]):
@@ -58,7 +58,7 @@ class ExportJournal(WorkJournal[FinishedPiece]):
         return all(_size(self.places.content / name) >= size for name, size in self.files(number))
 
     def add(
-        self, piece: Piece, run: int, first: int, after: Place, stamps: list[int], skipped: list[dict[str, str]]
+        self, piece: Piece, run: int, first: int, after: Place, stamps: list[int], skipped: list[dict[str, Any]]
     ) -> None:
         for table, lines in piece.lines.items():
             self._path(piece.number, table).write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")

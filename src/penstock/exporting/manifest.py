@@ -30,7 +30,7 @@ class Export:
     classes: tuple[str, ...]
     videos: tuple[dict[str, Any], ...] = ()
     left_out: tuple[str, ...] = ()
-    skipped: tuple[dict[str, str], ...] = ()
+    skipped: tuple[dict[str, Any], ...] = ()
     options: dict[str, Any] = field(default_factory=dict)
     made_from: dict[str, Any] = field(default_factory=dict)
 

@@ -35,7 +35,7 @@ class FinishedShard:
     sample: int
     rows: int
     sums: dict[str, Any]
-    skipped: list[dict[str, str]]
+    skipped: list[dict[str, Any]]
 
 
 Finished = TypeVar("Finished")

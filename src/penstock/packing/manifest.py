@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -38,7 +39,7 @@ class Manifest:
     statistics: dict[str, Any]
     options: dict[str, Any]
     made_from: dict[str, Any]
-    skipped: tuple[dict[str, str], ...] = ()
+    skipped: tuple[dict[str, Any], ...] = ()
     notes: dict[str, Any] = field(default_factory=dict)
 
     def as_dict(self) -> dict[str, Any]:
@@ -55,7 +56,7 @@ class Manifest:
             "options": self.options,
             "made_from": self.made_from,
             "notes": self.notes,
-            "skipped_count": len(self.skipped),
+            "skipped_count": skipped_count(self.skipped),
             "skipped": list(self.skipped),
             "index": vars(self.index),
             "shards": [vars(shard) for shard in self.shards],
@@ -65,6 +66,11 @@ class Manifest:
         values = self.as_dict()
         values["checksum"] = _checksum(values)
         (folder / MANIFEST_NAME).write_text(_as_text(values), encoding="utf-8")
+
+
+def skipped_count(skipped: Sequence[dict[str, Any]]) -> int:
+    """How many samples were left out; an entry may stand for many, and those of older versions stand for one."""
+    return sum(entry.get("count", 1) for entry in skipped)
 
 
 def read_manifest(folder: Path) -> Manifest:

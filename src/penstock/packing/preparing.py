@@ -79,11 +79,16 @@ def _own(value: Any) -> Any:
 
 @dataclass(frozen=True)
 class BadSample:
-    """A sample that was left out, and why."""
+    """What was left out and why: one sample, or the `count` of them that are left of a part."""
 
     sample: str
     reason: str
     stamp: int = 0
+    count: int = 1
+
+    def entry(self) -> dict[str, Any]:
+        """As journals and manifests list it."""
+        return {"sample": self.sample, "reason": self.reason, "count": self.count}
 
 
 class Decodes(Protocol):

@@ -38,6 +38,11 @@ class Prepared(NamedTuple):
     sample: int
     after: Place
 
+    @property
+    def count(self) -> int:
+        """How many samples it stands for."""
+        return self.outcome.count if isinstance(self.outcome, BadSample) else 1
+
 
 def prepared_samples(
     source: Source, preparation: Preparation, sampled: NDArray[np.int64], start: Place, memory: Blocks
@@ -136,16 +141,26 @@ def _runs(parts: Sequence[Part], start: Place, options: PackOptions) -> Iterator
     """All parts from a place on; one that cannot be read to its end is left out from there when the user says so."""
     for number in range(start.part, len(parts)):
         part = parts[number]
+        following = start.sample if number == start.part else 0
         try:
-            stream = part.stream(start.sample if number == start.part else 0)
-            for raws in _taken(stream, options.codec == "h264"):
+            for raws in _taken(part.stream(following), options.codec == "h264"):
+                following = raws[-1].index + 1
                 yield _Run(number, raws)
         except DataError as error:
             unreadable = all(problem.unreadable for problem in error.problems if not problem.warning)
             if options.on_bad_sample != "skip" or not unreadable:
                 raise
             reason = "; ".join(problem.what for problem in error.problems)
-            yield _Run(number, [], BadSample(part.key, reason))
+            yield _Run(number, [], _rest_of(part, following, reason))
+
+
+def _rest_of(part: Part, first: int, reason: str) -> BadSample:
+    """All samples of a part from one on, as far as it is known how many there are."""
+    if not part.expected:
+        return BadSample(part.key, reason)
+    last = max(first, part.expected - 1)
+    name = f"{part.key}#{first}" + (f" to #{last}" if last > first else "")
+    return BadSample(name, reason, count=last - first + 1)
 
 
 def _taken(stream: Iterator[Raw], groups_of_pictures: bool) -> Iterator[list[Raw]]:

@@ -16,7 +16,7 @@ from penstock.packing import layout
 from penstock.packing.index import open_index, write_index
 from penstock.packing.journal import FinishedShard, Journal
 from penstock.packing.locking import writer_lock
-from penstock.packing.manifest import Manifest, ShardEntry
+from penstock.packing.manifest import Manifest, ShardEntry, skipped_count
 from penstock.packing.options import AUTO, PackOptions, make_options
 from penstock.packing.parallel import thread_pool
 from penstock.packing.places import Places
@@ -85,7 +85,7 @@ class _PackWriter:
         self.splits = self._plan_splits()
         self.journal = self._open_journal(resume)
         self.sums = ChannelSums()
-        self.skipped: list[dict[str, str]] = []
+        self.skipped: list[dict[str, Any]] = []
         self.raw_size: tuple[int, int] | None = None
         self.memory = Blocks(2 * TASK_BYTES)
         self._go_on()
@@ -169,7 +169,7 @@ class _PackWriter:
             try:
                 for prepared in self._prepared(start):
                     shard.add(prepared)
-                    bar.advance(1)
+                    bar.advance(prepared.count)
                 shard.close()
             finally:
                 shard.abandon()
@@ -204,7 +204,7 @@ class _PackWriter:
         samples = sum(shard.rows for shard in shards)
         if samples == 0:
             first = f" The first is {self.skipped[0]['sample']}: {self.skipped[0]['reason']}." if self.skipped else ""
-            raise PackError(f"there is nothing to pack: {len(self.skipped):,} samples were skipped.{first}")
+            raise PackError(f"there is nothing to pack: {skipped_count(self.skipped):,} samples were skipped.{first}")
         names = list(self.splits.names)
         write_index(folder, [shard.file for shard in shards], samples, self.source.schema, names)
         self._manifest(samples, shards, names).write(folder)
@@ -258,7 +258,7 @@ class _OpenShard:
     def _start_anew(self) -> None:
         self.shard: ShardWriter | None = None
         self.sums = ChannelSums()
-        self.skipped: list[dict[str, str]] = []
+        self.skipped: list[dict[str, Any]] = []
         self.stamps: list[int] = []
         self.after: Place | None = None
 
@@ -269,7 +269,7 @@ class _OpenShard:
         if self.shard is not None and self.shard.bytes >= limit and getattr(outcome, "position", 0) == 0:
             self.close()
         if isinstance(outcome, BadSample):
-            self.skipped.append({"sample": outcome.sample, "reason": outcome.reason})
+            self.skipped.append(outcome.entry())
         else:
             self._add_row(outcome, prepared)
         self.stamps.append(outcome.stamp)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from penstock.errors import SHOWN_PROBLEMS
 from penstock.exporting.manifest import Export
+from penstock.packing.manifest import skipped_count
 from penstock.reporting.packs import counted, readable_bytes
 
 
@@ -18,10 +19,10 @@ def export_text(export: Export) -> str:
     if export.left_out:
         lines.append(f"left out, as {export.to} has no place for it: {', '.join(export.left_out)}")
     if export.skipped:
-        lines.append(f"skipped {counted(len(export.skipped), 'sample')}:")
+        lines.append(f"skipped {counted(skipped_count(export.skipped), 'sample')}:")
         lines += [f"  {one['sample']}: {one['reason']}" for one in export.skipped[:SHOWN_PROBLEMS]]
         if len(export.skipped) > SHOWN_PROBLEMS:
-            lines.append(f"  … and {len(export.skipped) - SHOWN_PROBLEMS:,} more, see export.yaml")
+            lines.append(f"  … and {skipped_count(export.skipped[SHOWN_PROBLEMS:]):,} more, see export.yaml")
     return "\n".join(lines)
 
 

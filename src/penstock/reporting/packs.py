@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from penstock.packing.manifest import skipped_count
 from penstock.packing.reader import Pack
 
 SHOWN_SKIPPED = 5
@@ -165,13 +166,13 @@ def _statistics_text(statistics: dict[str, Any]) -> str:
     return f"{mean}, std {std}, from {statistics['of']} ({statistics['images']:,})"
 
 
-def _skipped_lines(skipped: list[dict[str, str]]) -> list[str]:
+def _skipped_lines(skipped: list[dict[str, Any]]) -> list[str]:
     if not skipped:
         return []
-    lines = [_line("skipped", f"{counted(len(skipped), 'sample')}:")]
+    lines = [_line("skipped", f"{counted(skipped_count(skipped), 'sample')}:")]
     lines += [_line("", f"{item['sample']}: {item['reason']}") for item in skipped[:SHOWN_SKIPPED]]
     if len(skipped) > SHOWN_SKIPPED:
-        lines.append(_line("", f"… and {len(skipped) - SHOWN_SKIPPED:,} more; --json lists all"))
+        lines.append(_line("", f"… and {skipped_count(skipped[SHOWN_SKIPPED:]):,} more; --json lists all"))
     return lines
 
 

@@ -161,15 +161,20 @@ class PassedVideo:
         self._decoding = DecodingPass(self._footage.path)
         pictures = (picture for picture, _ in self._footage.timed_pass(self._decoding, begin.frame))
         number = begin.frame
+        while some := self._taken(pictures, first=number):
+            yield Task(partial(self._made, number, some, memory), 0)
+            number += len(some)
+
+    def _taken(self, pictures: Iterator[Picture], first: int) -> list[Picture]:
+        """The next frames. Those before damage are good; behind it nobody knows which frame is which."""
+        some: list[Picture] = []
         try:
-            while some := list(islice(pictures, TASK_FRAMES)):
-                yield Task(partial(self._made, number, some, memory), 0)
-                number += len(some)
+            some.extend(islice(pictures, TASK_FRAMES))
         except DataError as error:
-            if not number:
+            if not first and not some:
                 raise
-            # The frames before the damage are good; behind it nobody knows which frame is which.
             self._problems += error.problems
+        return some
 
     def _made(self, first: int, pictures: list[Picture], memory: FrameMemory) -> list[MadeFrames]:
         rows = Rows(memory)

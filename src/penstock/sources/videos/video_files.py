@@ -118,13 +118,22 @@ class VideoFile:
         return (picture for picture, _ in self.timed_pass(DecodingPass(self._path), start))
 
     def timed_pass(self, frames: DecodingPass, start: int = 0) -> Iterator[tuple[Picture, Frame]]:
-        """The frames of a pass with their times, from number `start` on."""
+        """The frames of a pass with their times, from number `start` on; those before damage come before its error."""
         held: tuple[Frame, float] | None = None
-        number = -1
-        for number, (frame, time_seconds) in enumerate(self._timed(frames)):
-            if held is not None and number > start:
-                yield Picture(*held, time_seconds), held[0]
-            held = (frame, time_seconds)
+        number, interval_seconds = -1, 0.0
+        try:
+            for number, (frame, time_seconds) in enumerate(self._timed(frames)):
+                if held is not None:
+                    interval_seconds = time_seconds - held[1]
+                    if number > start:
+                        yield Picture(*held, time_seconds), held[0]
+                held = (frame, time_seconds)
+        except DataError:
+            # Others follow that nobody sees: it stays as long as the one before it, or later events would be put on it.
+            # Where packets do not say when they are shown, it may be one from behind the damage.
+            if held is not None and number >= start and self._packets().has_presentation_times:
+                yield Picture(*held, held[1] + interval_seconds), held[0]
+            raise
         if held is None:
             raise unreadable(self.file, "no frame of it decodes")
         if number >= start:
