@@ -82,3 +82,20 @@ def turn_clockwise(path: Path) -> None:
     place = data.index(upright, track)
     data[place : place + 20] = bytes(4) + b"\0\1\0\0" + bytes(4) + b"\xff\xff\0\0" + bytes(4)
     path.write_bytes(data)
+
+
+def with_index_first(path: Path) -> Path:
+    """The same packets with the table of contents in front, as cameras that stream write it."""
+    target = path.with_stem("index_first")
+    with av.open(str(path)) as given, av.open(str(target), "w", options={"movflags": "faststart"}) as container:
+        stream = container.add_stream_from_template(given.streams.video[0])
+        for packet in given.demux(video=0):
+            if packet.size:
+                packet.stream = stream
+                container.mux(packet)
+    return target
+
+
+def cut_off(path: Path, packet: int, behind: int = 0) -> None:
+    """End a file so many bytes behind where a packet begins."""
+    path.write_bytes(path.read_bytes()[: packet_places(path)[packet][0] + behind])

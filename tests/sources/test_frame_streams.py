@@ -23,7 +23,15 @@ from penstock.sources.videos.frame_streams import FrameBlock, FrameStream, Strea
 from penstock.sources.videos.frame_supplies import Begin, MadeFrames, StoredVideo, Task
 from penstock.sources.videos.framing import make_framing
 from penstock.sources.videos.supplying import named_videos, supply_of
-from video_making import damage_packets, number_shown, numbered_frame, packet_places, turn_clockwise, write_video
+from video_making import (
+    cut_off,
+    damage_packets,
+    number_shown,
+    numbered_frame,
+    turn_clockwise,
+    with_index_first,
+    write_video,
+)
 
 SIZE = "48x32"
 FRAMING = make_framing(SIZE, "stretch", None)
@@ -202,22 +210,9 @@ def test_frames_that_are_damaged_at_the_end_are_left_out_and_counted(tmp_path: P
     assert "the last 10 frames do not decode" in streamed.problems[0].what
 
 
-def with_index_first(path: Path) -> Path:
-    """The same packets with the table of contents in front, as cameras that stream write it."""
-    target = path.with_stem("index_first")
-    with av.open(str(path)) as given, av.open(str(target), "w", options={"movflags": "faststart"}) as container:
-        stream = container.add_stream_from_template(given.streams.video[0])
-        for packet in given.demux(video=0):
-            if packet.size:
-                packet.stream = stream
-                container.mux(packet)
-    return target
-
-
 def test_a_file_that_is_cut_off_gives_what_is_there_and_says_so(tmp_path: Path) -> None:
     path = with_index_first(write_video(tmp_path / "long.mp4", 80, options={"g": "12", "bf": "0"}))
-    place, _ = packet_places(path)[60]
-    path.write_bytes(path.read_bytes()[:place])
+    cut_off(path, 60)
     streamed, blocks = whole(path)
     assert [number_shown(frame) for frame in joined(blocks)[1]] == list(range(60))
     assert len(streamed.problems) == 1 and streamed.problems[0].warning

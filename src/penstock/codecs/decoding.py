@@ -4,8 +4,8 @@ A pass decodes with FFmpeg's threads. They lose frames without a word when a pac
 so at the first sign of damage the pass starts again with one thread, skips what was already given, and goes on.
 Frames in front of a damaged tail count; those few that a decoder still gives from behind it, because frames are
 stored in another order than they are shown, do not, nor do those that are shown before it and were made with its help.
-Damage with more good frames after it is an error, because
-every label after it would belong to another frame.
+The same holds for the end of a file that is cut off. Damage with more good frames after it is an error, because every
+label after it would belong to another frame.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from penstock.codecs.video import Frame, UnreadableVideo, open_video, pyav
+from penstock.codecs.video_ends import PacketEnd
 
 
 class DecodingPass:
@@ -60,6 +61,7 @@ class _Attempt:
         self._late = 0  # good frames from behind the damage
         self._concealed = 0
         self._cut_off = False
+        self._sure_until: int | None = None  # presentation time behind which the end of the file may lack frames
         self._stopped = False
 
     @property
@@ -83,10 +85,13 @@ class _Attempt:
                     self._conceal()
                     continue
                 if self._is_late(frame):
-                    self._refuse(int(opened.stream.codec_context.has_b_frames))
+                    if not self._is_stored_before(frame):
+                        self._refuse(int(opened.stream.codec_context.has_b_frames))
                     continue
                 if frame.pts in self._behind:
                     self._leaning.append(frame.pts)
+                    continue
+                if self._is_unsure(frame):
                     continue
                 self._accept(frame)
                 yield frame
@@ -99,13 +104,16 @@ class _Attempt:
 
     def _packets(self, opened: Any) -> Iterator[Any]:
         """Packets, and at last None, which makes the decoder give what it still holds."""
+        end = PacketEnd(opened)
         try:
             for packet in opened.container.demux(opened.stream):
                 if packet.size:
+                    end.take(packet)
                     yield packet
         except self._damage:
             self._cut_off = True
             self._stopped = self._parallel
+        self._sure_until = end.sure_until
         yield None
 
     def _decode(self, stream: Any, packet: Any) -> list[Frame]:
@@ -142,6 +150,17 @@ class _Attempt:
             return True
         damaged = (*self._failed, *self._leaning)
         return any(time is None or frame.pts is None or time < frame.pts for time in damaged)
+
+    def _is_stored_before(self, frame: Frame) -> bool:
+        """Whether its packet is known to come before the damage, so that it does not tell of anything behind."""
+        return not self._concealed and frame.pts in self._waiting and frame.pts not in self._behind
+
+    def _is_unsure(self, frame: Frame) -> bool:
+        """Whether a frame between this one and those before it may be missing, as the file is cut off there."""
+        if self._sure_until is None or frame.pts is None or frame.pts <= self._sure_until:
+            return False
+        self._waiting.discard(frame.pts)
+        return True
 
     def _refuse(self, reordered_frames: int) -> None:
         self._late += 1

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from penstock.codecs.video import Opened, open_video, pyav
+from penstock.codecs.video_ends import PacketEnd, has_no_presentation_times
 from penstock.codecs.video_groups import GroupLimits, Starts, codec_of, may_be_cut
 
 # Two minutes of a camera. Of longer videos the second reading costs nothing beside decoding, and memory must not grow.
@@ -24,6 +25,8 @@ class Packets(NamedTuple):
     time_base: Fraction  # seconds of one unit of the presentation times
     announced: int  # frames that the container claims; an estimate
     longest_group: int = 0  # packets that must be decoded one after another; 0 where that is not known
+    missing: int = 0  # frames at the end that the container announces, and that the file is cut off before
+    sure_until: int | None = None  # the presentation time behind which one of them may be missing between others
 
 
 class ReadVideo(NamedTuple):
@@ -35,15 +38,11 @@ class ReadVideo(NamedTuple):
     is_cut_off: bool  # the end of the file cannot be read
 
 
-# These containers store packets in decoding order without saying when each is shown.
-_WITHOUT_PRESENTATION_TIMES = frozenset({"avi", "h264", "hevc", "m4v", "mpegvideo"})
-
-
 def scan_packets(path: Path) -> Packets:
     """Read the packets of a video without decoding them, holding none of them."""
     opened = open_video(path, parallel=False)
     with opened.container:
-        scan = _Scan(opened.stream)
+        scan = _Scan(opened)
         for packet in PacketReader(opened):
             scan.take(packet)
         return _facts(opened, scan)
@@ -52,7 +51,7 @@ def scan_packets(path: Path) -> Packets:
 def read_video(path: Path) -> ReadVideo:
     """The same, and what decoding needs, so that a short file is opened and read once; the caller closes it."""
     opened = open_video(path, parallel=False)
-    scan, kept, reader = _Scan(opened.stream), _Kept(), PacketReader(opened)
+    scan, kept, reader = _Scan(opened), _Kept(), PacketReader(opened)
     for packet in reader:
         scan.take(packet)
         kept.take(packet)
@@ -74,16 +73,17 @@ class PacketReader:
 
 
 def _facts(opened: Opened, scan: _Scan) -> Packets:
-    container, stream = opened
+    stream = opened.stream
     in_order = scan.in_order and not stream.codec_context.has_b_frames
-    without = bool(set(container.format.name.split(",")) & _WITHOUT_PRESENTATION_TIMES)
     return Packets(
         packet_count=scan.count,
         rate=float(stream.average_rate or stream.guessed_rate or 0),
-        has_presentation_times=not scan.untimed and (in_order or not without),
+        has_presentation_times=not scan.untimed and (in_order or not has_no_presentation_times(opened)),
         time_base=stream.time_base,
         announced=stream.frames,
         longest_group=scan.longest_group(),
+        missing=scan.end.missing,
+        sure_until=scan.end.sure_until,
     )
 
 
@@ -106,7 +106,9 @@ class _Kept:
 class _Scan:
     """What is noted of packets while they go by."""
 
-    def __init__(self, stream: Any) -> None:
+    def __init__(self, opened: Opened) -> None:
+        stream = opened.stream
+        self.end = PacketEnd(opened)
         self.count = 0
         self.untimed = False
         self.in_order = True
@@ -116,6 +118,7 @@ class _Scan:
         self._longest = 0
 
     def take(self, packet: Any) -> None:
+        self.end.take(packet)
         if packet.pts is None:
             self.untimed = True
         elif self._limits is not None:

@@ -47,6 +47,9 @@ class FrameFolder:
 
     expected_times = times
 
+    def whole_count(self, frames: int) -> int:
+        return frames
+
     def pictures(self, start: int = 0) -> Iterator[Picture]:
         return (self.picture(number) for number in range(start, len(self._files)))
 

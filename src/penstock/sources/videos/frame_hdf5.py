@@ -72,6 +72,9 @@ class FrameHdf5:
 
     expected_times = times
 
+    def whole_count(self, frames: int) -> int:
+        return frames
+
     def pictures(self, start: int = 0) -> Iterator[Picture]:
         return (self.picture(number) for number in range(start, self.expected()))
 

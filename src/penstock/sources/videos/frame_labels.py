@@ -53,6 +53,10 @@ class FrameLabels(Protocol):
         """Where the labels do not fit the frames that the video really has."""
         ...
 
+    def end_within(self, frames: int, end_seconds: float) -> bool:
+        """Whether none of them begins behind so many frames."""
+        ...
+
 
 def with_background(values: Labels) -> Labels:
     """The column `background` for other behaviours: 0 beside a 1, 1 where all are 0, else −1."""
@@ -72,6 +76,9 @@ class NoLabels:
 
     def over(self, times: Times) -> Labels:
         return np.full((len(times), self.behaviour_count), UNLABELLED, np.int8)
+
+    def end_within(self, frames: int, end_seconds: float) -> bool:
+        return True
 
     def misfits(self, video: str, frames: int, end_seconds: float) -> list[Problem]:
         return []
@@ -96,6 +103,9 @@ class RowLabels:
         shared = min(len(times), len(self.values))
         out[:shared] = self.values[:shared]
         return out
+
+    def end_within(self, frames: int, end_seconds: float) -> bool:
+        return len(self.values) <= frames
 
     def misfits(self, video: str, frames: int, end_seconds: float) -> list[Problem]:
         rows = len(self.values)
@@ -162,11 +172,17 @@ class EventLabels:
             present[:, place] = with_background(np.delete(present, place, axis=1))
         return present
 
+    def end_within(self, frames: int, end_seconds: float) -> bool:
+        return bool((self._starts < self._end(frames, end_seconds)).all())
+
+    def _end(self, frames: int, end_seconds: float) -> float:
+        return end_seconds + _HALF_MILLISECOND if self.seconds else frames
+
     def misfits(self, video: str, frames: int, end_seconds: float) -> list[Problem]:
         if self.seconds and np.isnan(end_seconds):
             what = f"the events are in seconds, and {video} has no clock"
             return [Problem(self.file, None, what, "Give start and stop in frames")]
-        end = end_seconds + _HALF_MILLISECOND if self.seconds else frames
+        end = self._end(frames, end_seconds)
         words = f"which ends at {end_seconds:.3f} s" if self.seconds else f"which has {frames:,} frames"
         return [
             Problem(self.file, event.line, f"{event.behaviour} starts at {event.start:g} in {video}, {words}", _REMEDY)

@@ -30,6 +30,7 @@ class GroupedVideo:
 
     def __init__(self, footage: VideoFile, read: ReadVideo) -> None:
         self._footage, self._kept, self._is_cut_off = footage, read.packets, read.is_cut_off
+        self._sure_until = read.facts.sure_until
         stream = read.opened.stream
         self._starts = Starts(stream)
         self._frame_bytes = footage.most_frame_bytes(stream.width, stream.height)
@@ -106,7 +107,8 @@ class GroupedVideo:
     def _made(self, packets: list[Any], first: int | None, memory: FrameMemory) -> list[MadeFrames]:
         decoder, rows = self._decoder(), GroupRows(self._footage, memory)
         for frame in decoder.frames(packets):
-            rows.add(frame)
+            if self._sure_until is None or frame.pts is None or frame.pts <= self._sure_until:
+                rows.add(frame)
         is_damaged = bool(decoder.failed) or rows.has_untimed
         self._idle.put(decoder)
         return rows.with_gaps(_shown(packets), self._seconds, first) if is_damaged else rows.made(self._seconds, first)

@@ -31,6 +31,10 @@ class Footage(Protocol):
     @property
     def file(self) -> str: ...
     def expected(self) -> int: ...
+    def whole_count(self, frames: int) -> int:
+        """How many frames there are, when `frames` is all that a full pass gave, with those of an end that is lost."""
+        ...
+
     def expected_times(self) -> NDArray[np.float64]: ...
     def pictures(self, start: int = 0) -> Iterator[Picture]: ...
     def times(self) -> NDArray[np.float64]: ...
@@ -49,9 +53,13 @@ class Footage(Protocol):
         ...
 
 
-def until(times: NDArray[np.float64], number: int) -> float:
-    """When the frame after this one is shown; the last frame stays for ever."""
-    return float(times[number + 1]) if number + 1 < len(times) else float("inf")
+def until(times: NDArray[np.float64], number: int, *, is_whole: bool = True) -> float:
+    """When the frame after this one is shown; the last stays for ever, unless others follow that nobody sees."""
+    if number + 1 < len(times):
+        return float(times[number + 1])
+    if is_whole:
+        return float("inf")
+    return end_of(times) if len(times) > 1 else float(times[-1])
 
 
 def end_of(times: NDArray[np.float64]) -> float:

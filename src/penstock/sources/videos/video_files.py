@@ -39,6 +39,7 @@ class FrameTable:
     checksums: NDArray[np.uint64]  # of the decoded pixels: a frame found by seeking must be this one
     keyframes: NDArray[np.int64]  # numbers of the frames where decoding can begin
     damaged_packets: int
+    is_whole: bool  # else frames at the end are lost
 
     @functools.cached_property
     def seekable(self) -> bool:
@@ -55,6 +56,7 @@ class VideoFile:
         self._cursors = cursors
         self._table: FrameTable | None = None
         self._scan: Packets | None = None
+        self._damaged_packets = 0  # at the end, once a full pass has found them
         self._siting: list[Siting | None] = []  # of all frames, once the first has shown it
         self._lock = threading.RLock()
 
@@ -87,8 +89,13 @@ class VideoFile:
         return origin_of(self._path)
 
     def expected(self) -> int:
-        """The number of packets: right for nearly every file, and never what is stored."""
-        return self._packets().packet_count
+        """The number of packets, and of those that a file is cut off before: right for nearly every file."""
+        scan = self._packets()
+        return scan.packet_count + scan.missing
+
+    def whole_count(self, frames: int) -> int:
+        is_whole = not self._damaged_packets and not self._packets().missing
+        return frames if is_whole else max(frames, self.expected())
 
     def expected_times(self) -> NDArray[np.float64]:
         scan = self._packets()
@@ -136,8 +143,10 @@ class VideoFile:
             raise
         if held is None:
             raise unreadable(self.file, "no frame of it decodes")
+        self._damaged_packets = frames.damaged_packets
         if number >= start:
-            yield Picture(*held, float("inf")), held[0]
+            is_whole = self.whole_count(number + 1) == number + 1
+            yield Picture(*held, float("inf") if is_whole else held[1] + interval_seconds), held[0]
 
     def _timed(self, frames: DecodingPass) -> Iterator[tuple[Frame, float]]:
         scan = self._packets()
@@ -175,6 +184,7 @@ class VideoFile:
             np.array(checksums, np.uint64),
             np.array(keyframes, np.int64),
             frames.damaged_packets,
+            self.whole_count(len(times)) == len(times),
         )
 
     def times(self) -> NDArray[np.float64]:
@@ -186,7 +196,8 @@ class VideoFile:
             frame = self._cursors.frame(self._path, table, number)
         except UnreadableVideo as error:
             raise unreadable(self.file, error, "The file changed, or its disk fails; check it") from error
-        return Picture(frame, float(table.times[number]), until(table.times, number))
+        until_seconds = until(table.times, number, is_whole=table.is_whole)
+        return Picture(frame, float(table.times[number]), until_seconds)
 
     def rgb(self, picture: Picture) -> Pixels:
         frame = picture.pixels
@@ -240,12 +251,16 @@ class VideoFile:
 
     def missing_end(self, count: int, damaged_packets: int) -> list[Problem]:
         """What to say when so many frames came, and so many packets behind them do not decode."""
-        announced = self._packets().announced
+        announced, missing = self._packets().announced, self._packets().missing
         if damaged_packets:
             packets, are = ("packet", "is") if damaged_packets == 1 else ("packets", "are")
             what = f"decodes {count:,} frames; {damaged_packets:,} {packets} after that {are} damaged"
+            what += (
+                f", and of the {announced:,} that the container announces {missing:,} are missing" if missing else ""
+            )
         elif announced > count:
-            what = f"decodes {count:,} frames; the container announces {announced:,}, so the end seems to be missing"
+            lost = f"{announced - count:,} at the end"
+            what = f"decodes {count:,} frames; the container announces {announced:,}, so {lost} seem to be missing"
         else:
             return []
         return [Problem(self.file, None, what, f"The first {count:,} frames are used", warning=True)]

@@ -168,9 +168,9 @@ def _count_frames(part: VideoPart) -> list[Problem]:
 
 
 def _column(part: VideoPart, name: str) -> NDArray[Any]:
-    times = part.footage.times()
     if name == "labels" and part.labels is not None:
-        return part.labels.over(times)
+        return part.label_rows(part.labels)
+    times = part.footage.times()
     if name == "split" and part.split is not None:
         return np.full(len(times), part.split, object)
     columns: dict[str, Callable[[], NDArray[Any]]] = {

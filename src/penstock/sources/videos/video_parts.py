@@ -9,7 +9,7 @@ import numpy as np
 
 from penstock.errors import DataError, Problem
 from penstock.samples import Origin, Raw, Sample
-from penstock.sources.videos.frame_labels import FrameLabels, RowLabels
+from penstock.sources.videos.frame_labels import FrameLabels, Labels, RowLabels
 from penstock.sources.videos.pictures import Footage, end_of, until
 
 
@@ -43,13 +43,15 @@ class VideoPart:
 
     def stream(self, start: int = 0) -> Iterator[Raw]:
         """The frames in order, decoded once; raises at the end where labels and frames do not fit."""
-        count, time_seconds, interval_seconds = start, float("nan"), float("inf")
-        for count, picture in enumerate(self.footage.pictures(start), start + 1):
-            if count > start + 1:
+        begin = max(0, start - 2)  # two more tell when the last one ends, also where nothing is left to be given
+        count, time_seconds, interval_seconds = begin, float("nan"), float("inf")
+        for count, picture in enumerate(self.footage.pictures(begin), begin + 1):
+            if count > begin + 1:
                 interval_seconds = picture.time_seconds - time_seconds
             time_seconds = picture.time_seconds
-            yield Raw(count - 1, picture)
-        misfits = [] if self.labels is None else self.labels.misfits(self.key, count, time_seconds + interval_seconds)
+            if count > start:
+                yield Raw(count - 1, picture)
+        misfits = self._misfits(count, time_seconds, interval_seconds)
         if misfits:
             raise DataError(misfits)
 
@@ -61,7 +63,19 @@ class VideoPart:
 
     def annotations(self, index: int) -> Sample:
         times = self.footage.times()
-        return self._described(index, float(times[index]), until(times, index))
+        until_seconds = until(times, index, is_whole=self._is_whole(len(times)))
+        return self._described(index, float(times[index]), until_seconds)
+
+    def label_rows(self, labels: FrameLabels) -> Labels:
+        """The labels of all frames that decode."""
+        times = self.footage.times()
+        rows = labels.over(times)
+        if not self._is_whole(len(times)):
+            rows[-1] = self.annotations(len(times) - 1)["labels"]  # later events are not of the last frame
+        return rows
+
+    def _is_whole(self, frames: int) -> bool:
+        return self.footage.whole_count(frames) == frames
 
     def _described(self, number: int, time_seconds: float, until_seconds: float) -> Sample:
         labels = {} if self.labels is None else {"labels": self.labels.at(number, time_seconds, until_seconds)}
@@ -71,8 +85,10 @@ class VideoPart:
     def problems(self) -> list[Problem]:
         """What can be seen cheaply; where label rows and packets differ in number, the frames are counted exactly."""
         found = self.footage.problems()
-        if not found and isinstance(self.labels, RowLabels) and len(self.labels.values) != self.expected:
-            return self.damage()
+        if not found and isinstance(self.labels, RowLabels):
+            is_cut_off = self.footage.whole_count(0) > 0
+            if is_cut_off or len(self.labels.values) != self.expected:
+                return self.damage()
         return found
 
     def damage(self) -> list[Problem]:
@@ -80,11 +96,29 @@ class VideoPart:
         found = self.footage.damage()
         if any(not problem.warning for problem in found):
             return found
-        return found + self._misfits()
-
-    def _misfits(self) -> list[Problem]:
         try:
-            times = self.footage.times()
+            times = np.asarray(self.footage.times())
         except DataError as error:
             return list(error.problems)
-        return [] if self.labels is None else self.labels.misfits(self.key, len(times), end_of(np.asarray(times)))
+        last_seconds = float(times[-1]) if len(times) else float("nan")
+        return found + self._misfits(len(times), last_seconds, end_of(times) - last_seconds)
+
+    def _misfits(self, frames: int, last_seconds: float, interval_seconds: float) -> list[Problem]:
+        """Where labels and frames do not fit; an end that is lost, with labels of the whole video, may be left out."""
+        if self.labels is None:
+            return []
+        end_seconds = last_seconds + interval_seconds
+        found = self.labels.misfits(self.key, frames, end_seconds)
+        whole = self.footage.whole_count(frames)
+        whole_seconds = end_seconds + (whole - frames) * interval_seconds
+        if self.labels.end_within(frames, end_seconds) or not self.labels.end_within(whole, whole_seconds):
+            return found
+        return [self._lost_end(frames, whole)]
+
+    def _lost_end(self, frames: int, whole: int) -> Problem:
+        labels = "label rows" if isinstance(self.labels, RowLabels) else "events"
+        what = f"decodes {frames:,} of {whole:,} frames; the {labels} from frame {frames:,} on have no picture"
+        remedy = (
+            f"Copy the video again, or pack with --on-bad-sample skip to leave out the {whole - frames:,} at its end"
+        )
+        return Problem(self.footage.file, frames, what, remedy, unreadable=True)
