@@ -210,12 +210,21 @@ def test_frames_that_are_damaged_at_the_end_are_left_out_and_counted(tmp_path: P
     assert "the last 10 frames do not decode" in streamed.problems[0].what
 
 
-def test_a_file_that_is_cut_off_gives_what_is_there_and_says_so(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("behind", "words"),
+    [
+        (0, "the container announces 80, so 20 at the end seem to be missing"),
+        (30, "the last frame does not decode, and the file is cut off behind: 20 of 80 frames are missing"),
+    ],
+    ids=["between packets", "in a packet"],
+)
+def test_a_file_that_is_cut_off_gives_what_is_there_and_says_so(tmp_path: Path, behind: int, words: str) -> None:
     path = with_index_first(write_video(tmp_path / "long.mp4", 80, options={"g": "12", "bf": "0"}))
-    cut_off(path, 60)
+    cut_off(path, 60, behind)
     streamed, blocks = whole(path)
     assert [number_shown(frame) for frame in joined(blocks)[1]] == list(range(60))
-    assert len(streamed.problems) == 1 and streamed.problems[0].warning
+    (problem,) = streamed.problems
+    assert problem.warning and words in problem.what
 
 
 def test_folders_of_frames_and_packs_are_streamed_too(tmp_path: Path) -> None:
@@ -338,3 +347,11 @@ def test_frames_before_damage_are_given_where_a_video_is_cut_nowhere(
     assert [number_shown(frame) for frame in joined(blocks)[1]] == list(range(30))
     (problem,) = streamed.problems
     assert "frame 30 is damaged" in problem.what
+
+
+@pytest.mark.parametrize("packet", range(56, 64))
+def test_no_frame_shifts_at_the_end_of_a_file_that_is_cut_off(tmp_path: Path, packet: int) -> None:
+    path = with_index_first(write_video(tmp_path / "long.mp4", 80, options={"g": "12", "bf": "2"}))
+    cut_off(path, packet)
+    shown = [number_shown(frame) for frame in joined(whole(path)[1])[1]]
+    assert shown == list(range(len(shown))) and packet - 3 < len(shown) <= packet

@@ -12,7 +12,7 @@ from penstock.cli.answering import answer_options
 from penstock.cli.examples import examples
 from penstock.cli.options import SOURCE_OPTIONS, adding
 from penstock.cli.programs import tell_program
-from penstock.errors import require_learning
+from penstock.errors import SHOWN_PROBLEMS, Problem, require_learning
 from penstock.prediction import predicting
 from penstock.prediction.boxes.options import OVERLAP, FindingOptions
 from penstock.sources.videos.framing import FITS
@@ -82,8 +82,21 @@ def predict(
     }
     paths: Any = list(data) if len(data) > 1 else data[0]
     if plot is None:
-        return _told([predicting.predict(run, paths, output=output, **given)], as_json)
+        return _told([_answered(run, paths, output, given)], as_json)
     return _told(_plotted(run, paths, output, plot, given), as_json)
+
+
+def _answered(run: str, paths: Any, output: str | None, given: dict[str, Any]) -> Any:
+    """What is found; what was wrong with videos is told beside it, also where one that cannot be read is an error."""
+    problems: list[Problem] = []
+    try:
+        return predicting.predict(run, paths, output=output, on_problem=problems.append, **given)
+    finally:
+        for problem in problems[:SHOWN_PROBLEMS]:
+            click.echo(f"warning: {problem}", err=True)
+        if len(problems) > SHOWN_PROBLEMS:
+            listed = "; predictions.json lists all" if output is not None and Path(output).is_dir() else ""
+            click.echo(f"… and {len(problems) - SHOWN_PROBLEMS:,} more{listed}.", err=True)
 
 
 def _plotted(run: str, paths: Any, output: str | None, plot: str, given: dict[str, Any]) -> list[Any]:

@@ -198,7 +198,7 @@ class _Exporter:
             try:
                 for prepared in run.prepared(self.preparation, place, memory):
                     open_piece.add(prepared)
-                    bar.advance(prepared.count)
+                    bar.advance(prepared.sample_count)
                 open_piece.close()
             finally:
                 open_piece.abandon()

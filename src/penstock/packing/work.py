@@ -39,7 +39,7 @@ class Prepared(NamedTuple):
     after: Place
 
     @property
-    def count(self) -> int:
+    def sample_count(self) -> int:
         """How many samples it stands for."""
         return self.outcome.count if isinstance(self.outcome, BadSample) else 1
 

@@ -169,7 +169,7 @@ class _PackWriter:
             try:
                 for prepared in self._prepared(start):
                     shard.add(prepared)
-                    bar.advance(prepared.count)
+                    bar.advance(prepared.sample_count)
                 shard.close()
             finally:
                 shard.abandon()

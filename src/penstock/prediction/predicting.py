@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from penstock.errors import RecipeError, nearest, require
+from penstock.errors import Problem, RecipeError, nearest, require
 from penstock.samples import Source
 
 if TYPE_CHECKING:
@@ -30,6 +30,7 @@ def predict(
     on_bad_sample: OnBadSample = "raise",
     device: Any = None,
     progress: bool = False,
+    on_problem: Callable[[Problem], None] | None = None,
     **options: Any,
 ) -> pd.DataFrame | Ethogram | list[Ethogram] | Path:
     """Answer every image, in order, and give a table: image_path, label, score, and a column for each class.
@@ -45,8 +46,8 @@ def predict(
 
     A behaviour model gives the Ethogram of a video, a list of them for a folder, a list or a pack, and with `output` (a
     folder, or a file for one video) writes them as they come about; `options` are those of `EthogramOptions`. A frame
-    that does not decode keeps its row and is among the problems. A video that cannot be read does not stop the others:
-    it is an error at the end, or with `on_bad_sample="skip"` only noted.
+    that does not decode keeps its row and is among the problems, which `on_problem` is called with at the end. A video
+    that cannot be read does not stop the others: it is an error at the end, or with `on_bad_sample="skip"` only noted.
 
     `device` may be a list: each has a copy of the network, and what is to be answered is dealt to them.
     """
@@ -64,7 +65,7 @@ def predict(
     if model.task.kind == "behaviour":
         from penstock.prediction.behaviour.ethogram_predicting import predict_ethograms
 
-        return predict_ethograms(model, data, output, answering, options)
+        return predict_ethograms(model, data, output, answering, options, on_problem)
     if options:
         raise RecipeError(f"{', '.join(options)}: these are options of other tasks, and {run} is a {model.task.kind}.")
     if output is not None:

@@ -23,7 +23,7 @@ from penstock.prediction.behaviour.options import EthogramOptions
 from penstock.results.ethograms import Ethogram
 from penstock.sources.videos.framing import make_framing
 from penstock.training.staged_results import packed_by
-from video_making import damage_packets
+from video_making import damage_packets, write_video
 
 FRAMES = 120
 KILLED = Path(__file__).with_name("killed_watching.py")
@@ -196,6 +196,35 @@ def test_the_command_shows_how_much_time_each_behaviour_takes(mice_model: Path, 
     done = run_here("predict", mice_model, mice_videos / "animal_0.mp4", "--device", "cpu")
     assert done.exit_code == 0
     assert "walk" in done.out and "mean_bout_s" in done.out
+
+
+@pytest.mark.parametrize("output", [None, "out", "mouse.csv"])
+def test_the_command_tells_beside_its_results_which_frames_do_not_decode(
+    mice_model: Path, tmp_path: Path, output: str | None
+) -> None:
+    path = write_video(tmp_path / "mouse.mp4", 80, options={"g": "12", "bf": "0"})
+    damage_packets(path, [20, 21, 64])
+    where = () if output is None else ("-o", tmp_path / output)
+    for _ in range(2):  # what was done before has the same problems
+        done = run_here("predict", mice_model, path, "--device", "cpu", *where)
+        assert done.exit_code == 0, done.err
+        assert "mouse.mp4 frame 20: frames 20 to 21 do not decode" in done.err
+        assert "mouse.mp4 frame 64: frame 64 does not decode" in done.err
+        assert "decode" not in done.out
+
+
+def test_the_command_tells_five_problems_and_how_many_more(mice_model: Path, tmp_path: Path) -> None:
+    (tmp_path / "videos").mkdir()
+    for number in range(2):
+        path = write_video(tmp_path / "videos" / f"mouse_{number}.mp4", 80, options={"g": "12", "bf": "0"})
+        damage_packets(path, [20, 40, 64, 75])
+    (tmp_path / "videos" / "none.mp4").write_bytes(b"no video")
+    command = ("predict", mice_model, tmp_path / "videos", "--device", "cpu", "-o", tmp_path / "out")
+    failed = run_here(*command)
+    assert failed.exit_code == 3 and "mouse_0.mp4 frame 20" in failed.err and "cannot be opened" in failed.err
+    done = run_here(*command, "--on-bad-sample", "skip", "--json")
+    assert done.exit_code == 0 and len(done.json["files"]) == 1
+    assert done.err.count("warning: ") == 5 and "… and 4 more; predictions.json lists all." in done.err
 
 
 def test_labelled_data_are_scored_by_predicting_their_videos(

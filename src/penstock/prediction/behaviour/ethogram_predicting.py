@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -24,18 +25,23 @@ from penstock.sources.videos.framing import Framing, make_framing
 
 
 def predict_ethograms(
-    model: Model, data: Any, output: str | os.PathLike[str] | None, answering: AnswerOptions, given: dict[str, Any]
+    model: Model,
+    data: Any,
+    output: str | os.PathLike[str] | None,
+    answering: AnswerOptions,
+    given: dict[str, Any],
+    on_problem: Callable[[Problem], None] | None = None,
 ) -> Ethogram | list[Ethogram] | Path:
     """The ethogram of a video, those of several as a list, or the path that they were written to."""
     options = EthogramOptions.of(given)
     jobs = jobs_of(data, framing_of(model, options))
     if output is None:
         with Memory() as memory:
-            _watch(model, jobs, memory, answering, options)
+            _watch(model, jobs, memory, answering, options, on_problem)
         found = [memory.ethograms[job.name] for job in jobs if job.name in memory.ethograms]
         return found[0] if names_one(data) and found else found
     keeper = _keeper(Path(output), jobs)
-    _watch(model, jobs, keeper, answering, options)
+    _watch(model, jobs, keeper, answering, options, on_problem)
     return Path(output)
 
 
@@ -59,7 +65,12 @@ def _keeper(output: Path, jobs: list[VideoJob]) -> Keeper:
 
 
 def _watch(
-    model: Model, jobs: list[VideoJob], keeper: Keeper, answering: AnswerOptions, options: EthogramOptions
+    model: Model,
+    jobs: list[VideoJob],
+    keeper: Keeper,
+    answering: AnswerOptions,
+    options: EthogramOptions,
+    on_problem: Callable[[Problem], None] | None,
 ) -> None:
     """All videos, dealt to the devices; a video that cannot be read does not stop the others."""
     failures: list[Problem] = []
@@ -72,7 +83,12 @@ def _watch(
             with ThreadPoolExecutor(len(watchers), "penstock-device") as pool:
                 waiting = [pool.submit(watcher.watch, turns) for watcher in watchers]
                 failures += [problem for one in waiting for problem in one.result()]
-    if failures and (answering.on_bad_sample == "raise" or len(failures) == len(jobs)):
+    raises = bool(failures) and (answering.on_bad_sample == "raise" or len(failures) == len(jobs))
+    if on_problem is not None:
+        for problem in (problem for job in jobs for problem in keeper.problems(job.name)):
+            if not raises or problem not in failures:
+                on_problem(problem)
+    if raises:
         raise DataError(failures)
 
 

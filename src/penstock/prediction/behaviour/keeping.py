@@ -39,12 +39,17 @@ class Keeper(Protocol):
         """A video that cannot be read."""
         ...
 
+    def problems(self, name: str) -> Sequence[Problem]:
+        """What was wrong with a video, also where it was done before."""
+        ...
+
 
 class Memory:
     """Ethograms for a program; features grow in a temporary folder and are gone at the end."""
 
     def __init__(self) -> None:
         self.ethograms: dict[str, Ethogram] = {}
+        self._failed: dict[str, Sequence[Problem]] = {}
         self._folder = tempfile.TemporaryDirectory(prefix="penstock-")
 
     def __enter__(self) -> Self:
@@ -69,7 +74,10 @@ class Memory:
         )
 
     def fail(self, name: str, problems: Sequence[Problem]) -> None:
-        return
+        self._failed[name] = problems
+
+    def problems(self, name: str) -> Sequence[Problem]:
+        return self.ethograms[name].problems if name in self.ethograms else self._failed.get(name, ())
 
 
 class OneFile:
@@ -77,6 +85,7 @@ class OneFile:
 
     def __init__(self, path: Path) -> None:
         self.path = path
+        self._problems: Sequence[Problem] = ()
 
     def target(self, name: str) -> Path:
         return self.path
@@ -85,10 +94,14 @@ class OneFile:
         return False
 
     def save(self, ethogram: Ethogram, made_by: str, logits: Logits, features: FeatureFile, group: str) -> None:
+        self._problems = ethogram.problems
         if self.path.suffix.lower() in HDF5_ENDINGS:
             ethogram.save(self.path, logits=logits, features=features, features_group=group)
         else:
             ethogram.save(self.path)
 
     def fail(self, name: str, problems: Sequence[Problem]) -> None:
-        return
+        self._problems = problems
+
+    def problems(self, name: str) -> Sequence[Problem]:
+        return self._problems

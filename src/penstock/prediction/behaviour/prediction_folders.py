@@ -82,6 +82,9 @@ class PredictionFolder:
         """Note a video that cannot be read."""
         self._note(name, {"problems": [problem.as_dict() for problem in problems]})
 
+    def problems(self, name: str) -> list[Problem]:
+        return [Problem(**problem) for problem in self._videos.get(name, {}).get("problems", ())]
+
     def _note(self, name: str, note: dict[str, Any]) -> None:
         with self._lock:
             self._videos[name] = plain(note)

@@ -191,7 +191,7 @@ class StreamedVideo:
             for block in self._filled.blocks(made):
                 self.frame_count = block.first + len(block.times)
                 yield block
-        left_out = self._filled.left_out()
+        left_out = self._filled.left_out(self.supply.expected())
         self.problems += left_out or self.supply.remarks(self.frame_count)
 
     def _made(self) -> Iterator[MadeFrames]:
@@ -260,11 +260,14 @@ class _Filled:
         if skipped < len(times):
             yield FrameBlock(first + skipped, times[skipped:], pixels[skipped:])
 
-    def left_out(self) -> list[Problem]:
-        """Frames that did not decode and had no good one behind them."""
+    def left_out(self, expected: int) -> list[Problem]:
+        """Frames that did not decode and had no good one behind them, and those that the file is cut off before."""
         if not self._missing:
             return []
         what = f"the last {_counted(len(self._missing))} {_verb(self._missing)} not decode{self._reason}"
+        lost = expected - self._number
+        if lost > len(self._missing):
+            what += f", and the file is cut off behind: {lost:,} of {expected:,} frames are missing"
         return [Problem(self._file, self._number, what, f"The first {self._number:,} frames are used", warning=True)]
 
     def _words(self) -> str:

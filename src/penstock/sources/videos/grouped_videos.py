@@ -129,7 +129,8 @@ class GroupedVideo:
 
     def remarks(self, frame_count: int) -> list[Problem]:
         if self._is_cut_off:
-            what = f"the file is cut off after {frame_count:,} frames"
+            lost = self.expected() - frame_count
+            what = f"the file is cut off after {frame_count:,} frames" + (f"; {lost:,} are missing" if lost > 0 else "")
             return [Problem(self.file, None, what, "Copy it again if there should be more", warning=True)]
         return self._footage.missing_end(frame_count, 0)
 
