@@ -16,7 +16,8 @@ from pathlib import Path
 from typing import Any
 
 from penstock.codecs.video import Frame, UnreadableVideo, open_video, pyav
-from penstock.codecs.video_ends import PacketEnd
+from penstock.codecs.video_ends import PacketEnd, has_no_presentation_times, must_show
+from penstock.codecs.video_groups import codec_of
 
 
 class DecodingPass:
@@ -53,6 +54,7 @@ class _Attempt:
         self._damage: type[Exception] = pyav().error.FFmpegError
         self._given = 0
         self._waiting: set[int] = set()  # presentation times of packets whose frames have not come yet
+        self._due: set[int] = set()  # those of them whose frames must come, where decoders do not tell of damage
         self._waiting_untimed = 0  # packets of that kind that do not say when they are shown
         self._last: int | None = None
         self._failed: list[int | None] = []
@@ -62,6 +64,7 @@ class _Attempt:
         self._concealed = 0
         self._cut_off = False
         self._sure_until: int | None = None  # presentation time behind which the end of the file may lack frames
+        self._is_timed = True
         self._stopped = False
 
     @property
@@ -77,6 +80,7 @@ class _Attempt:
 
     def frames(self) -> Iterator[Frame]:
         opened = open_video(self._path, parallel=self._parallel)
+        self._is_timed = not has_no_presentation_times(opened)
         with opened.container:
             for frame in self._decoded(opened):
                 if self._stopped:
@@ -84,6 +88,7 @@ class _Attempt:
                 if frame.is_corrupt:
                     self._conceal()
                     continue
+                self._miss_before(frame)
                 if self._is_late(frame):
                     if not self._is_stored_before(frame):
                         self._refuse(int(opened.stream.codec_context.has_b_frames))
@@ -120,6 +125,8 @@ class _Attempt:
         shown_at = None if packet is None else packet.pts
         if packet is not None and not packet.is_discard:
             self._expect(shown_at)
+            if self._is_timed and must_show(packet, codec_of(stream)):
+                self._due.add(packet.pts)
         try:
             decoded: list[Frame] = stream.codec_context.decode(packet)
         except self._damage:
@@ -143,6 +150,15 @@ class _Attempt:
         """FFmpeg filled a damaged frame with guesses; such pixels are never given."""
         self._concealed += 1
         self._stopped = self._parallel
+
+    def _miss_before(self, frame: Frame) -> None:
+        """Note the damage of frames that should have come before this one; those before the first may lack theirs."""
+        if frame.pts is None or self._last is None:
+            return
+        lost = [time for time in self._due if self._last < time < frame.pts]
+        self._due.difference_update(lost)
+        for time in sorted(lost):
+            self._fail(time)
 
     def _is_late(self, frame: Frame) -> bool:
         """Whether a frame is shown after damage, or may be, where times are not known."""
@@ -173,4 +189,5 @@ class _Attempt:
             self._waiting_untimed -= 1
         else:
             self._waiting.discard(frame.pts)
+            self._due.discard(frame.pts)
             self._last = frame.pts if self._last is None else max(self._last, frame.pts)

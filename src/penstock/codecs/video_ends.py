@@ -1,4 +1,4 @@
-"""Whether a file ends before the frames that its container announces, found from the packets as they go by."""
+"""What packets tell of frames that do not come: behind the end of a cut-off file, and where decoders say nothing."""
 
 from __future__ import annotations
 
@@ -8,6 +8,11 @@ from penstock.codecs.video import Opened
 
 # These containers store packets in decoding order without saying when each is shown.
 WITHOUT_PRESENTATION_TIMES = frozenset({"avi", "h264", "hevc", "m4v", "mpegvideo"})
+
+# Their decoders pass over damage without a word. Each packet is a frame, so one that does not come is damaged.
+_SILENT = frozenset({"hevc", "mpeg4"})
+# Frames that a camera left out are packets of MPEG-4 without a picture.
+_WITHOUT_PICTURE_BYTES = 8
 
 
 class PacketEnd:
@@ -59,6 +64,11 @@ class PacketEnd:
     def _frames(self, units: int) -> float:
         """How many frames a time has room for, given in the file's own units."""
         return float(units * self._stream.time_base * (self._stream.average_rate or 0))
+
+
+def must_show(packet: Any, codec: str) -> bool:
+    """Whether a frame must come of a packet, so that it is damaged where none comes."""
+    return codec in _SILENT and packet.pts is not None and packet.size > _WITHOUT_PICTURE_BYTES
 
 
 def has_no_presentation_times(opened: Opened) -> bool:

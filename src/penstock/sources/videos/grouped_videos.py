@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 
 from penstock.codecs.video import Frame, UnreadableVideo, open_video
-from penstock.codecs.video_groups import GroupDecoder, Starts, grouped
+from penstock.codecs.video_ends import must_show
+from penstock.codecs.video_groups import GroupDecoder, Starts, codec_of, grouped
 from penstock.codecs.video_packets import PacketReader, ReadVideo
 from penstock.errors import Problem
 from penstock.sources.videos.frame_memory import FrameMemory
@@ -32,7 +33,7 @@ class GroupedVideo:
         self._footage, self._kept, self._is_cut_off = footage, read.packets, read.is_cut_off
         self._sure_until = read.facts.sure_until
         stream = read.opened.stream
-        self._starts = Starts(stream)
+        self._starts, self._codec = Starts(stream), codec_of(stream)
         self._frame_bytes = footage.most_frame_bytes(stream.width, stream.height)
         self._idle: queue.LifoQueue[GroupDecoder] = queue.LifoQueue()
         self._idle.put(GroupDecoder(read.opened))
@@ -109,7 +110,7 @@ class GroupedVideo:
         for frame in decoder.frames(packets):
             if self._sure_until is None or frame.pts is None or frame.pts <= self._sure_until:
                 rows.add(frame)
-        is_damaged = bool(decoder.failed) or rows.has_untimed
+        is_damaged = bool(decoder.failed) or rows.has_untimed or rows.lacks(packets, self._codec)
         self._idle.put(decoder)
         return rows.with_gaps(_shown(packets), self._seconds, first) if is_damaged else rows.made(self._seconds, first)
 
@@ -158,6 +159,11 @@ class GroupRows:
             self._pieces.append(self._memory.take((PIECE_FRAMES, height, width, 3)))
         self._footage.rgb_into(frame, self._pieces[-1][row])
         self._stamps.append(int(frame.pts))
+
+    def lacks(self, packets: list[Any], codec: str) -> bool:
+        """Whether a frame behind the first did not come, although the decoder told of no damage."""
+        due = {packet.pts for packet in packets if not packet.is_discard and must_show(packet, codec)}
+        return any(not self._stamps or time > self._stamps[0] for time in due.difference(self._stamps))
 
     def made(self, seconds: Callable[[int], float], first: int | None) -> list[MadeFrames]:
         """All frames, none of which is missing."""
