@@ -11,6 +11,7 @@ import pytest
 import penstock as ps
 from ailing_sources import Distant, Quick, Throttled, flow_of, quick_step, slow_function, slow_step
 from made_sources import Pictures
+from penstock.diagnosis.gil_share import GilShare
 from penstock.diagnosis.present import cost_of
 from penstock.diagnosis.profiling import Profile, SampleTimes, profile
 from penstock.diagnosis.reading import measured_reading
@@ -77,6 +78,14 @@ def test_who_holds_the_gil_is_found_out() -> None:
     held = profile(ps.Flow(Quick()).map(slow_function, field="image").batch(8)._running.program, 1.0)
     assert held.gil_share > 0.5 and held.held_seconds > 0.5 * held.alone.cpu_seconds
     assert profile(flow_of(Distant())._running.program, 0.5).gil_share < 0.5
+
+
+def test_the_gil_is_held_for_a_part_of_the_time_and_not_of_the_questions() -> None:
+    share = GilShare()
+    for _ in range(10):  # 20 ms in which it is free, and 70 ms in which each question waits for it
+        share._note(0.002)
+        share._note(0.007)
+    assert share.share == pytest.approx(7 / 9)
 
 
 def test_a_library_that_holds_the_gil_while_it_has_its_lock_is_said_to_hold_the_lock() -> None:

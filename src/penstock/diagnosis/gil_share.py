@@ -1,7 +1,8 @@
 """For which part of the time the GIL is held by others: a thread wakes every other millisecond, and asks for it.
 
 Who gets it at once finds it free. Who does not waits until its holder lets go of it, at the latest after the switch
-interval of Python (5 ms). Time without a core is left out, so a busy machine gives the same answer.
+interval of Python (5 ms). An answer stands for the time since the last one: who has to wait asks less often, and by
+their number alone the GIL would seem free. Time without a core is left out, so a busy machine gives the same answer.
 """
 
 from __future__ import annotations
@@ -18,11 +19,12 @@ NOTABLE_SECONDS = 0.0003  # timers are late by a tenth of a millisecond; shorter
 
 
 class GilShare:
-    """Asks for the GIL while its block runs; `share` is how often it was not to be had."""
+    """Asks for the GIL while its block runs; `share` is the part of the time that it was not to be had."""
 
     def __init__(self) -> None:
         self._stop = threading.Event()
-        self._asked = self._held = 0
+        self._asked = 0
+        self._seconds = self._held_seconds = 0.0
         self._thread = threading.Thread(target=self._ask, name="penstock-gil", daemon=True)
 
     def __enter__(self) -> GilShare:
@@ -38,7 +40,7 @@ class GilShare:
     @property
     def share(self) -> float:
         """0 where it could not ask often enough to know."""
-        return self._held / self._asked if self.is_known else 0.0
+        return self._held_seconds / self._seconds if self.is_known else 0.0
 
     @property
     def is_known(self) -> bool:
@@ -49,6 +51,10 @@ class GilShare:
             while not self._stop.is_set():
                 no_core, begin = core_wait.seconds(), time.perf_counter()
                 time.sleep(INTERVAL_SECONDS)
-                late = time.perf_counter() - begin - INTERVAL_SECONDS - (core_wait.seconds() - no_core)
-                self._asked += 1
-                self._held += late > NOTABLE_SECONDS
+                self._note(max(time.perf_counter() - begin - (core_wait.seconds() - no_core), 0.0))
+
+    def _note(self, taken: float) -> None:
+        """One answer, and the seconds that it took to get it."""
+        self._asked += 1
+        self._seconds += taken
+        self._held_seconds += taken if taken - INTERVAL_SECONDS > NOTABLE_SECONDS else 0.0
