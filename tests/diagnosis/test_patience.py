@@ -13,7 +13,7 @@ from ailing_sources import Quick, flow_of
 from diagnosis.patients import feed_run, patient
 from made_sources import Pictures
 from penstock.codecs.images import encode_image
-from penstock.diagnosis import diagnosing, runs
+from penstock.diagnosis import diagnosing, runs, trials
 from penstock.diagnosis.comparing import Case
 from penstock.diagnosis.cost_model import ModelCost
 from penstock.diagnosis.diagnosing import Options, measured
@@ -107,6 +107,12 @@ def test_the_files_of_a_cached_source_are_those_of_the_source(tmp_path: Path) ->
     path.write_bytes(encode_image(np.zeros((8, 8, 3), np.uint8), "png"))
     leaf = cached(ps.Flow(ps.Images(tmp_path)).batch(1), at_source=True)._running.program.leaves[0].source
     assert files_of(leaf, [0]) == [path]
+
+
+def test_the_frames_of_clips_are_kept_where_a_recipe_has_a_cache(tmp_path: Path) -> None:
+    flow = ps.Flow(ps.Videos(write_video(tmp_path / "a.mp4", 40))).clips(3).batch(2)
+    found = trials.cache_remedy(patient(flow, spelling=Spelling(caches_source=True)))
+    assert found is not None and found.needs.startswith("needs ")
 
 
 def test_videos_are_packed_before_a_cache_is_tried(tmp_path: Path) -> None:

@@ -133,9 +133,11 @@ def test_a_damaged_index_is_a_clear_error(pack: ps.Pack) -> None:
 def test_what_is_no_pack_is_said_to_be_none(tmp_path: Path) -> None:
     with pytest.raises(ps.PackError, match="does not exist"):
         ps.open(tmp_path / "nothing.pack")
-    with pytest.raises(ps.PackError, match=r"it has no pack\.json"):
+    with pytest.raises(ps.DataError, match="the folder is empty"):
         ps.open(tmp_path)
     (tmp_path / "file").write_text("x")
+    with pytest.raises(ps.PackError, match=r"it has no pack\.json"):
+        ps.open(tmp_path)
     with pytest.raises(ps.PackError, match="is a file"):
         ps.open(tmp_path / "file")
 

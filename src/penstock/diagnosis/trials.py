@@ -100,7 +100,7 @@ def cache_remedy(present: Present) -> Remedy | None:
     assert source is not None
     some = present.stand_ins
     small = present.for_trial(cached(on_source(flow, some), at_source=present.spelling.caches_source))
-    caches: list[Any] = [leaf.source for leaf in small._running.program.leaves]
+    caches = [_cache_of(leaf.source) for leaf in small._running.program.leaves]
     speed_up = present.times_as_fast(small, warm_samples=len(some))
     choice = small._running.workers.choice
     kept, count = sum(cache.kept_bytes for cache in caches), sum(cache.kept_samples for cache in caches)
@@ -118,6 +118,13 @@ def cache_remedy(present: Present) -> Remedy | None:
         needs=f"needs {size_words(needs)} of {size_words(room)}",
         is_cheap=True,
     )
+
+
+def _cache_of(source: Any) -> Any:
+    """The cache that a source is, or is made of: clips are made of frames that are kept."""
+    while not hasattr(source, "kept_bytes"):
+        source = source.source
+    return source
 
 
 # A pack
