@@ -43,7 +43,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     return clock
 
 
-@pytest.mark.parametrize(("step_seconds", "calls"), [(3.0, 2), (0.5, 5), (0.01, 102)])
+@pytest.mark.parametrize(("step_seconds", "calls"), [(3.0, 2), (0.5, 5), (0.25, 6)])
 def test_a_slow_model_is_called_twice_and_a_fast_one_often(clock: Clock, step_seconds: float, calls: int) -> None:
     seen: list[float] = []
 
@@ -53,7 +53,7 @@ def test_a_slow_model_is_called_twice_and_a_fast_one_often(clock: Clock, step_se
 
     cost = runs.run_model(step, {}, 1, 1.0)
     assert cost.seconds == pytest.approx(step_seconds)
-    assert abs(len(seen) - calls) <= 1
+    assert len(seen) == calls
 
 
 @pytest.mark.parametrize(("step_seconds", "batches"), [(30.0, 1), (3.0, 2), (0.5, 7)])
