@@ -24,6 +24,7 @@ from penstock.runs.writing import RunWriter
 from penstock.tasks.classification import Classification
 from penstock.tasks.kinds import task_class
 from penstock.training.options import DataOptions, FeedOptions, RunOptions, TrainOptions
+from project_making import write_project
 
 SHORT = """\
 data:
@@ -69,6 +70,27 @@ def test_the_written_recipe_explains_every_key_and_reads_as_the_defaults(pets: P
     assert all(" # " in line for line in lines)
     for section, keys in yaml.safe_load(text).items():
         assert {(section, key) for key in keys} <= set(legal_keys(TEMPLATES[kind].task))
+
+
+def test_a_recipe_takes_the_settings_of_a_project_and_names_the_others(tmp_path: Path) -> None:
+    augs = {"LR": 0, "UD": 0.5, "degrees": 0, "grayscale": 0.5, "crop_size": 128, "pad": None, "resize": [64, 96]}
+    compute = {"batch_size": 16, "num_workers": 8}
+    train = {"loss_weight_exp": 1.0, "lr": 0.0002}
+    sections = {"augs": augs, "compute": compute, "train": train, "preset": "deg_m"}
+    project = write_project(tmp_path / "mice_deepethogram", ["m1"])
+    config = project / "project_config.yaml"
+    config.write_text(yaml.safe_dump({**yaml.safe_load(config.read_text()), **sections}))
+    text = recipe_text("behaviour", str(project))
+    recipe = read(text)
+    task: Any = recipe.task
+    assert (task.flip, task.vertical_flip, task.rotation, task.grey) == (0.0, 0.5, 0.0, 0.5)
+    assert (task.weight_exponent, task.size) == (1.0, "medium")
+    assert (recipe.train.batch_size, recipe.train.learning_rate) == (16, 0.0002)
+    assert (recipe.data.path, recipe.run.folder) == ("mice.pack", "runs/mice")
+    left = next(line for line in text.splitlines() if line.startswith("# Not taken"))
+    assert "augs.crop_size 128" in left and "compute.num_workers 8" in left and "pad" not in left
+    with pytest.raises(RecipeError, match="for behaviours and not detection"):
+        recipe_text("trees", str(project))
 
 
 @pytest.mark.parametrize("options", [*OPTIONS.values(), *map(task_class, task_kinds())], ids=lambda kind: kind.__name__)

@@ -65,18 +65,43 @@ def test_nothing_is_written_into_a_project(tmp_path: Path) -> None:
     assert state_of(tmp_path / "project") == before
 
 
+def change_settings(folder: Path, **sections: object) -> None:
+    config = folder / "project_config.yaml"
+    write_yaml(config, {**yaml.safe_load(config.read_text()), **sections})
+
+
 @pytest.mark.parametrize(
-    ("resize", "size", "warns"), [([40, 40], 40, False), (None, 224, False), ([64, 32], 224, True), ("no", 224, False)]
+    ("resize", "height", "width"),
+    [([40, 40], 40, 40), (256, 256, 256), ([48], 48, 48), ([64, 32], 64, 32), (None, 224, 224), ([], 224, 224)],
 )
-def test_frames_have_the_size_that_the_project_trains_at_where_that_is_clear(
-    tmp_path: Path, resize: object, size: int, warns: bool
+def test_one_value_of_resize_is_a_square_and_two_are_height_and_width(
+    tmp_path: Path, resize: object, height: int, width: int
 ) -> None:
-    write_project(tmp_path, ["m1"])
-    settings = yaml.safe_load((tmp_path / "project_config.yaml").read_text())
-    write_yaml(tmp_path / "project_config.yaml", {**settings, "augs": {"resize": resize}})
-    source = ps.DeepEthogram(tmp_path)
-    assert source[0]["image"].shape == (size, size, 3)
-    assert any("does not say what is width" in text for text in warnings_of(source)) == warns
+    change_settings(write_project(tmp_path, ["m1"]), augs={"resize": resize})
+    assert ps.DeepEthogram(tmp_path)[0]["image"].shape == (height, width, 3)
+
+
+@pytest.mark.parametrize("resize", ["no", [64, 32, 3], [0, 32], [1.5, 2], True, {"height": 3}, -1])
+def test_a_resize_that_is_no_size_is_refused_by_name(tmp_path: Path, resize: object) -> None:
+    change_settings(write_project(tmp_path, ["m1"]), augs={"resize": resize})
+    with pytest.raises(ps.DataError, match=r"augs\.resize is .*expected one whole number"):
+        ps.DeepEthogram(tmp_path)
+
+
+def test_settings_for_training_are_named_with_the_command_that_takes_them(tmp_path: Path) -> None:
+    augs = {"LR": 0, "UD": 0.5, "crop_size": 128, "pad": None, "random_resize": False}
+    change_settings(write_project(tmp_path, ["m1"]), augs=augs, train={"loss_weight_exp": 1.0, "patience": 3})
+    taken, left = warnings_of(ps.DeepEthogram(tmp_path))
+    assert all(words in taken for words in ("augs.LR 0", "augs.UD 0.5", "train.loss_weight_exp 1", "recipe behaviour"))
+    assert "augs.crop_size 128" in left and "train.patience 3" in left
+    assert "pad" not in left and "random_resize" not in left
+
+
+@pytest.mark.parametrize(("written", "kept"), [(0, 0.0), (False, 0.0), (0.25, 0.25), (None, None), ("often", None)])
+def test_a_pack_of_a_project_knows_how_often_it_mirrors(tmp_path: Path, written: object, kept: float | None) -> None:
+    change_settings(write_project(tmp_path / "mice", ["m1", "m2"]), augs={"LR": written})
+    packed = ps.pack(ps.DeepEthogram(tmp_path / "mice", size="32x32"), tmp_path / "mice.pack")
+    assert packed.manifest.made_from.get("flip") == kept
 
 
 def test_frames_keep_their_size_when_asked(tmp_path: Path) -> None:

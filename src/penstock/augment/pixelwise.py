@@ -144,7 +144,8 @@ def _statistics_of(source: Any) -> tuple[Channels, Channels]:
     if not found or not found.get("images", 1):
         raise RecipeError(
             f'Normalize("pack"): {type(source).__name__} has no channel statistics; packs of images have them. '
-            'Use Normalize("imagenet"), or give mean and std.'
+            'Pack the data first, or choose "imagenet" or mean and std: Normalize("imagenet") in a flow, normalize of '
+            "a task, task.normalize=imagenet in a recipe."
         )
     if min(found["std"]) <= 0:
         raise RecipeError(

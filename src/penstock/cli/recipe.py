@@ -17,9 +17,10 @@ class Kind(click.Choice):  # type: ignore[type-arg] # generic only in later vers
         return value
 
 
-@click.command(epilog=examples("recipe images > pets.yaml"))
+@click.command(epilog=examples("recipe images > pets.yaml", "recipe behaviour --from mice_deepethogram > mice.yaml"))
 @click.argument("kind", type=Kind(tuple(TEMPLATES)))
-def recipe(kind: str) -> int:
+@click.option("--from", "project", type=click.Path(), help="DeepEthogram project whose settings for training it takes.")
+def recipe(kind: str, project: str | None) -> int:
     """Write a commented recipe with every key and its default."""
-    click.echo(recipe_text(kind), nl=False)
+    click.echo(recipe_text(kind, project), nl=False)
     return 0

@@ -41,19 +41,43 @@ TEMPLATES = {
 }
 
 
-def recipe_text(kind: str) -> str:
-    """A complete, commented recipe of a kind."""
+def recipe_text(kind: str, project: str | None = None) -> str:
+    """A complete, commented recipe of a kind; with the settings of a DeepEthogram project, if one is given."""
     if kind not in TEMPLATES:
         legal = ", ".join(TEMPLATES)
         raise RecipeError(f"{kind!r} is not a kind of recipe.{nearest(kind, list(TEMPLATES))} There is: {legal}.")
     template = TEMPLATES[kind]
+    defaults = "its default" if project is None else "the project's value or its default"
     lines = [
         f"# {template.words} Train with: penstock train THIS_FILE",
-        "# Every key is here with its default, which also holds where a line is left out.",
+        f"# Every key is here with {defaults}; the default also holds where a line is left out.",
     ]
+    if project is not None:
+        template, remarks = _with_project(template, project)
+        lines += remarks
     for section in SECTIONS:
         lines += ["", *_section(section, template)]
     return "\n".join(lines) + "\n"
+
+
+def _with_project(template: Template, project: str) -> tuple[Template, list[str]]:
+    """The template with the values of a DeepEthogram project, and what to know about them."""
+    from penstock.sources.deepethogram.project_settings import CONFIG, read_settings
+
+    if template.task != "behaviour":
+        raise RecipeError(f"--from takes a DeepEthogram project, which is for behaviours and not {template.task}.")
+    settings = read_settings(project)
+    name = settings.folder.absolute().name.removesuffix("_deepethogram")
+    taken = {(one.section, one.name): one.value for one in settings.training.taken}
+    examples = {("data", "path"): f"{name}.pack", ("run", "folder"): f"runs/{name}"}
+    remarks = [
+        f"# Pack the project first: penstock pack deepethogram {settings.folder.as_posix()} -o {name}.pack",
+        f"# Taken from {CONFIG}: {', '.join(one.written for one in settings.training.taken) or 'nothing'}.",
+    ]
+    if settings.training.left:
+        remarks.append(f"# Not taken, because Penstock has no such setting: {', '.join(settings.training.left)}.")
+    own = {path: value for path, value in taken.items() if path in legal_keys(template.task)}
+    return template._replace(examples={**examples, **own}), remarks
 
 
 def _section(section: str, template: Template) -> list[str]:

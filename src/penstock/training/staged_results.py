@@ -17,10 +17,10 @@ from penstock.results.ethogram_details import ethogram_details
 from penstock.results.ethograms import Ethogram
 from penstock.runs.layout import plain
 from penstock.runs.writing import RunWriter
-from penstock.samples import Source, Subset
+from penstock.samples import Source
 from penstock.tasks.behaviour.behaviour import Behaviour
 from penstock.tasks.behaviour.feature_windows import VideoFeatures
-from penstock.tasks.behaviour.frame_data import frame_times, video_name, video_ranges
+from penstock.tasks.behaviour.frame_data import frame_times, made_from, video_name, video_ranges
 from penstock.tasks.behaviour.networks import BehaviourNetwork
 from penstock.tasks.behaviour.settings import AUTO
 from penstock.tasks.behaviour.streaming import sequence_logits
@@ -117,11 +117,8 @@ def _with_decisions(task: Behaviour, ethogram: Ethogram) -> Ethogram:
 
 def packed_by(source: Any) -> dict[str, Any]:
     """How frames were brought to their size when the data were packed: new videos must be seen in the same way."""
-    while isinstance(source, Subset):
-        source = source.source
-    manifest = getattr(source, "manifest", None)
-    made_from = manifest.made_from if manifest is not None else getattr(source, "made_from", dict)()
-    return {name: plain(made_from[name]) for name in ("fit", "crop") if made_from.get(name)}
+    first = made_from(source)[0]
+    return {name: plain(first[name]) for name in ("fit", "crop") if first.get(name)}
 
 
 def _save(

@@ -15,6 +15,7 @@ torch = pytest.importorskip("torch")
 pytest.importorskip("torchvision")
 
 import penstock as ps  # noqa: E402
+from penstock.samples import Concat, Subset  # noqa: E402
 from penstock.tasks.behaviour.behaviour_losses import behaviour_losses, single_labels  # noqa: E402
 from penstock.tasks.kinds import task_from  # noqa: E402
 from tasks.behaviour.frames_source import Frames, random_frames  # noqa: E402
@@ -61,6 +62,29 @@ def test_frames_of_an_illegal_size_are_refused_with_the_nearest_legal_one() -> N
     with pytest.raises(ps.DataError, match=r"legal size is 96x64\. Pack with"):
         ps.Behaviour().fitted_to(source)
     assert ps.Behaviour(image_size=(96, 64)).fitted_to(source).image_size == (96, 64)
+
+
+@pytest.mark.parametrize("size", [(352, 224), [352, 224], "352x224", " 352X224"])
+def test_the_size_that_networks_see_is_written_as_that_of_a_pack(size: Any) -> None:
+    assert ps.Behaviour(image_size=size).image_size == (352, 224)
+
+
+@pytest.mark.parametrize(
+    ("written", "own"), [("deg_f", "fast"), ("DEG_m", "medium"), ("Deg_S", "slow"), ("Tiny", "tiny")]
+)
+def test_sizes_have_the_names_of_deepethogram_too(written: str, own: str) -> None:
+    assert ps.Behaviour(size=written).size == own
+    with pytest.raises(ps.RecipeError, match=r"deg_f \(fast\), deg_m \(medium\), deg_s \(slow\)"):
+        ps.Behaviour(size="deg_x")
+
+
+def test_clips_are_mirrored_as_the_project_of_the_data_says() -> None:
+    source = frames([[1, 0, 0], [0, 1, 0]])
+    assert ps.Behaviour(size="tiny").fitted_to(source).flip == 0.5
+    source.made_from = lambda: {"deepethogram": "mice", "flip": 0.0}  # type: ignore[attr-defined]
+    assert ps.Behaviour(size="tiny").fitted_to(Subset(source, [1, 0])).flip == 0.0
+    assert ps.Behaviour(size="tiny", normalize="imagenet").fitted_to(Concat([frames([[1, 0, 0]]), source])).flip == 0.0
+    assert ps.Behaviour(size="tiny", flip=0.3).fitted_to(source).flip == 0.3
 
 
 def test_two_behaviours_at_once_are_named_where_only_one_may_be() -> None:

@@ -11,6 +11,7 @@ from penstock.sources.deepethogram.hdf5_labels import read_hdf5_labels
 from penstock.sources.deepethogram.project_folders import PREFERENCES, ProjectVideo, project_videos
 from penstock.sources.deepethogram.project_settings import ProjectSettings, read_settings
 from penstock.sources.deepethogram.project_splits import AUTO, read_splits
+from penstock.sources.deepethogram.project_training import Taken
 from penstock.sources.paths import PathLike
 from penstock.sources.provenance import provenance
 from penstock.sources.videos.frame_hdf5 import HDF5_ENDINGS
@@ -28,7 +29,7 @@ class DeepEthogram(VideoFrames):
     without labels is not labelled (−1); its frames can be used all the same. Keys and groups are the names of the
     folders below DATA, or what `group_from`, such as '{animal}_*', finds in them.
 
-    `size`        "auto": what the project trains at where that is square, else 224x224; None keeps frames as they are
+    `size`        "auto": the augs.resize of the project, else 224x224; None keeps frames as they are
     `split_file`  "auto": the split.yaml of the project; "none", or another file. Videos not in it are `unlisted`
     `prefer`      where a folder has several videos: "converted" (frames, then HDF5, as DeepEthogram does) or "original"
     """
@@ -47,7 +48,7 @@ class DeepEthogram(VideoFrames):
         one_of("prefer", prefer, PREFERENCES)
         settings = read_settings(project)
         found, problems = _with_video(settings, project_videos(settings.data, prefer))
-        chosen, remarks = _trained_size(settings) if size == AUTO else (size, [])
+        chosen = (settings.resize or DEFAULT_SIZE) if size == AUTO else size
         framing = make_framing(chosen, fit, crop)
         videos = [NamedVideo(one.name, one.video) for one in found if one.video is not None]
         labels = _labels(settings, found, videos)
@@ -56,6 +57,9 @@ class DeepEthogram(VideoFrames):
         given = provenance(
             deepethogram=project, size=chosen, fit=fit, crop=crop, group_from=group_from, split_file=split_file
         )
+        # Kept with the data, because whoever trains on a pack of it must not mirror left and right either.
+        given |= provenance(flip=settings.training.value("flip"))
+        remarks = _training_remarks(settings)
         super().__init__(parts, labels, [*problems, *remarks, *splits.problems, *misnamed], given)
         self.settings = settings
 
@@ -71,16 +75,23 @@ def _with_video(settings: ProjectSettings, found: list[ProjectVideo]) -> tuple[l
     return usable, problems
 
 
-def _trained_size(settings: ProjectSettings) -> tuple[Any, list[Problem]]:
-    """The size of frames that the project asks for; which number is the width is not written there."""
-    resize = settings.resize
-    if len(resize) == 2 and resize[0] == resize[1]:
-        return resize, []
-    if not resize:
-        return DEFAULT_SIZE, []
-    written = f"augs.resize is {list(resize)}, which does not say what is width and what is height"
-    remedy = f"{DEFAULT_SIZE} is used; pass size as WIDTHxHEIGHT"
-    return DEFAULT_SIZE, [Problem(settings.config.as_posix(), None, written, remedy, warning=True)]
+def _training_remarks(settings: ProjectSettings) -> list[Problem]:
+    """The settings for training, which are no part of the data: how to keep them, and which cannot be kept."""
+    config, training = settings.config.as_posix(), settings.training
+    remarks = []
+    if training.taken:
+        names = ", ".join(f"{one.written} {one.value:g}" if _is_number(one) else one.written for one in training.taken)
+        what = f"its settings for training are no part of the data: {names}"
+        remedy = f"penstock recipe behaviour --from {settings.folder.as_posix()} writes a recipe with them"
+        remarks.append(Problem(config, None, what, remedy, warning=True))
+    if training.left:
+        what = f"Penstock has no setting like {', '.join(training.left)}"
+        remarks.append(Problem(config, None, what, "Training goes without them", warning=True))
+    return remarks
+
+
+def _is_number(one: Taken) -> bool:
+    return isinstance(one.value, (int, float)) and not isinstance(one.value, bool)
 
 
 def _labels(settings: ProjectSettings, found: list[ProjectVideo], videos: list[NamedVideo]) -> LabelSet:

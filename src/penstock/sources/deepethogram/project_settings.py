@@ -8,7 +8,9 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from penstock.errors import DataError, Problem
+from penstock.geometry import LARGEST_SIDE
 from penstock.samples import raise_problems
+from penstock.sources.deepethogram.project_training import NO_TRAINING, ProjectTraining, read_training
 from penstock.sources.paths import PathLike
 from penstock.sources.videos.frame_labels import BACKGROUND
 
@@ -18,13 +20,14 @@ DATA_FOLDER = "DATA"
 
 @dataclass(frozen=True)
 class ProjectSettings:
-    """Where the project lies, its behaviours, the size that it trains at, and the name of its split file."""
+    """Where the project lies, its behaviours, the size that it trains at, its split file, and how it trains."""
 
     config: Path
     data: Path
     classes: tuple[str, ...]
-    resize: tuple[int, ...] = ()
+    resize: tuple[int, int] | None = None  # width and height
     split_file: str = ""
+    training: ProjectTraining = NO_TRAINING
 
     @property
     def folder(self) -> Path:
@@ -41,9 +44,10 @@ def read_settings(project: PathLike) -> ProjectSettings:
     if not data.is_dir():
         what = f"there is no folder {data.name}, where the videos of the project should be"
         problems.append(Problem(config.parent.as_posix(), None, what, "Pass the folder that holds DATA"))
-    raise_problems(problems)
-    resize = _whole_numbers(_section(settings, "augs").get("resize"))
-    return ProjectSettings(config, data, classes, resize, last_piece(_section(settings, "split").get("file")))
+    resize, wrong = _resize(config, _section(settings, "augs").get("resize"))
+    raise_problems([*problems, *wrong])
+    split_file = last_piece(_section(settings, "split").get("file"))
+    return ProjectSettings(config, data, classes, resize, split_file, read_training(settings))
 
 
 def _config_file(given: Path) -> Path:
@@ -108,7 +112,13 @@ def _classes(config: Path, written: Any) -> tuple[tuple[str, ...], list[Problem]
     return (tuple(names) if BACKGROUND in names else (BACKGROUND, *names)), problems
 
 
-def _whole_numbers(values: Any) -> tuple[int, ...]:
-    if not isinstance(values, Sequence) or isinstance(values, str):
-        return ()
-    return tuple(int(value) for value in values if isinstance(value, int) and value > 0)
+def _resize(config: Path, written: Any) -> tuple[tuple[int, int] | None, list[Problem]]:
+    """Width and height from augs.resize: one number is a square, two are height and width."""
+    sides = [written] if isinstance(written, int) else written
+    if sides is None or sides == []:
+        return None, []
+    are_whole = isinstance(sides, list) and all(type(side) is int and 0 < side <= LARGEST_SIDE for side in sides)
+    if not are_whole or len(sides) > 2:
+        what = f"augs.resize is {written!r}, expected one whole number (a square) or [height, width] in px"
+        return None, [Problem(config.as_posix(), None, what, "Correct it, or remove the line")]
+    return (sides[-1], sides[0]), []

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,12 +33,13 @@ class Behaviour:
     """What animals do in every frame of a video, learned in three stages: motion, frames, sequence.
 
     behaviours            their names, in the order of the outputs; empty: those of the training data
-    size                  tiny (MobileNetV2), fast (ResNet18), medium (ResNet50) or slow (3D ResNet34)
+    size                  tiny (MobileNetV2), fast (ResNet18), medium (ResNet50) or slow (3D ResNet34); deg_f, deg_m and
+                          deg_s mean the last three
     weights               what the streams begin with: imagenet, a file, hf://owner/name, or none for random weights
     exclusive             one behaviour at a time; off: several may be at once
     frames                frames of a clip, of which the middle one is labelled
     stride                frames from one frame of a clip to the next
-    image_size            [width, height] that networks see, multiples of 32; auto: that of the data
+    image_size            WIDTHxHEIGHT or [width, height] that networks see, multiples of 32; auto: that of the data
     sequence              what looks over time: convolution, or gru
     window_frames         frames of the windows that the sequence stage is trained on
     flow_epochs           passes of the first stage, which learns motion without labels
@@ -50,7 +51,8 @@ class Behaviour:
     label_smoothing       from 0 to 1: how far labels are taken as less than certain
     l2_sp                 how strongly weights are held near those that training began with
     augmentation          change training clips at random, by the next eight; one choice for all frames of a clip
-    flip                  probability that a clip is mirrored; 0 where left and right matter
+    flip                  probability that a clip is mirrored; 0 where left and right matter; auto: as the DeepEthogram
+                          project says that the data come from, else 0.5
     vertical_flip         probability that a clip is turned upside down
     rotation              largest turn, in degrees
     brightness            largest change of brightness
@@ -70,12 +72,12 @@ class Behaviour:
     stage_names: ClassVar[tuple[str, ...]] = ("flow", "frames", "sequence")
 
     behaviours: tuple[str, ...] = ()
-    size: SizeName = "fast"
+    size: str = "fast"
     weights: str | None = None
     exclusive: bool = False
     frames: int = 11
     stride: int = 1
-    image_size: tuple[int, int] | Literal["auto"] = AUTO
+    image_size: tuple[int, int] | str = AUTO
     sequence: Literal["convolution", "gru"] = "convolution"
     window_frames: int = 256
     flow_epochs: int = 10  # a few hundred steps, also on small data: before that it says that nothing moves
@@ -87,7 +89,7 @@ class Behaviour:
     label_smoothing: float = 0.05
     l2_sp: float = 1e-5
     augmentation: bool = True
-    flip: float = 0.5
+    flip: float | Literal["auto"] = AUTO
     vertical_flip: float = 0.0
     rotation: float = 10.0
     brightness: float = 0.25
@@ -108,6 +110,7 @@ class Behaviour:
         settings.set_fields(
             self,
             behaviours=settings.checked_behaviours(self.behaviours),
+            size=settings.checked_size(self.size),
             image_size=settings.checked_image_size(self.image_size),
             normalize=Normalize(self.normalize).statistics,
             counts=None if self.counts is None else tuple((int(yes), int(no)) for yes, no in self.counts),
@@ -177,6 +180,7 @@ class Behaviour:
             image_size=frame_data.fitted_image_size(source, self.image_size),
             normalize=Normalize(self.normalize).resolved(source).statistics,
             counts=fitted.counts or frame_data.label_counts(fitted.labels_of(source)),
+            flip=frame_data.flip_of(source) if self.flip == AUTO else self.flip,
         )
 
     def seen(self, source: Source) -> Source:
@@ -243,7 +247,8 @@ class Behaviour:
             raise RecipeError("the task has no behaviours yet: pass behaviours=…, or use task.fitted_to(source).")
         normalize = Normalize(self.normalize)
         sequence: SequenceName = self.sequence
-        return Plan(self.size, len(self.behaviours), self.frames, self.stride, sequence, normalize.mean, normalize.std)
+        size = cast(SizeName, self.size)
+        return Plan(size, len(self.behaviours), self.frames, self.stride, sequence, normalize.mean, normalize.std)
 
     def network(self) -> torch.nn.Module:
         """A new network with random weights drawn from torch's generator; nothing is downloaded."""

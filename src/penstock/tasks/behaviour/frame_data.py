@@ -10,13 +10,15 @@ from numpy.typing import NDArray
 
 from penstock.errors import DataError, Problem
 from penstock.flow.making.clips import group_numbers
-from penstock.samples import Source, Subset, column_of, describe
+from penstock.samples import Concat, Source, Subset, column_of, describe
 from penstock.tasks import data_checks
 from penstock.tasks.behaviour.settings import AUTO, legal_words
 from penstock.tasks.behaviour.sizes import is_legal, nearest_legal
 
 LABELS = "labels"
 SHOWN_FRAMES = 5
+# Most behaviours have no side.
+USUAL_FLIP = 0.5
 
 
 def video_ranges(source: Source) -> list[range]:
@@ -66,6 +68,22 @@ def video_name(source: Source, frame: int) -> str:
     # A group may hold several videos; a key is that of the video with the number of the frame.
     name = str(known.get("key") or "").rpartition("#")[0] or known.get("group")
     return str(name) if name else describe(source, frame)
+
+
+def made_from(source: Any) -> list[dict[str, Any]]:
+    """What packs and other sources say of where their samples come from, for each that a source is made of."""
+    if isinstance(source, Subset):
+        return made_from(source.source)
+    if isinstance(source, Concat):
+        return [one for each in source.sources for one in made_from(each)]
+    manifest = getattr(source, "manifest", None)
+    return [manifest.made_from if manifest is not None else getattr(source, "made_from", dict)()]
+
+
+def flip_of(source: Source) -> float:
+    """The probability of mirroring a clip that the projects of the data allow; the least of several."""
+    said = [float(one["flip"]) for one in made_from(source) if isinstance(one.get("flip"), (int, float))]
+    return min(said, default=USUAL_FLIP)
 
 
 def frame_sizes(source: Source) -> list[tuple[int, int]]:

@@ -6,12 +6,13 @@ import math
 from collections.abc import Sequence
 from typing import Any, Final
 
-from penstock.errors import RecipeError, one_of
-from penstock.tasks.behaviour.sizes import SIZES, is_legal, nearest_legal
+from penstock.errors import RecipeError, nearest, one_of
+from penstock.geometry import parse_size
+from penstock.tasks.behaviour.sizes import DEEPETHOGRAM_SIZES, SIZES, is_legal, nearest_legal
 
 AUTO: Final = "auto"
 BACKGROUND = "background"
-PROBABILITIES = ("flip", "vertical_flip", "brightness", "contrast", "saturation", "grey", "label_smoothing")
+PROBABILITIES = ("vertical_flip", "brightness", "contrast", "saturation", "grey", "label_smoothing")
 COUNTS = ("flow_epochs", "sequence_epochs", "clips_per_epoch", "window_frames")
 
 
@@ -33,15 +34,27 @@ def checked_behaviours(names: Any) -> tuple[str, ...]:
     return tuple(names)
 
 
+def checked_size(size: Any) -> str:
+    """A size by its own name, or by that of DeepEthogram."""
+    word = str(size).lower()
+    word = DEEPETHOGRAM_SIZES.get(word, word)
+    if word not in SIZES:
+        also = ", ".join(f"{theirs} ({own})" for theirs, own in DEEPETHOGRAM_SIZES.items())
+        raise RecipeError(f"size={size!r} is not one of {', '.join(SIZES)}, or {also}.{nearest(word, tuple(SIZES))}")
+    return word
+
+
 def checked_image_size(size: Any) -> tuple[int, int] | str:
     """Width and height that the networks take."""
     if size == AUTO:
         return AUTO
+    if isinstance(size, str):
+        size = parse_size(size)
     if isinstance(size, int) and not isinstance(size, bool):
         size = (size, size)
     is_pair = isinstance(size, (tuple, list)) and len(size) == 2 and all(isinstance(side, int) for side in size)
     if not is_pair:
-        raise RecipeError(f"image_size={size!r} must be auto or [width, height] in px.")
+        raise RecipeError(f"image_size={size!r} must be auto, WIDTHxHEIGHT or [width, height] in px.")
     if not is_legal(*size):
         raise RecipeError(f"image_size={list(size)} {legal_words(*size)}.")
     return int(size[0]), int(size[1])
@@ -55,7 +68,6 @@ def legal_words(width: int, height: int) -> str:
 
 def check(task: Any) -> None:
     """Raise a RecipeError for the first setting that is not legal."""
-    one_of("size", task.size, tuple(SIZES))
     one_of("sequence", task.sequence, ("convolution", "gru"))
     _whole("frames", task.frames, 3)
     _whole("stride", task.stride, 1)
@@ -63,6 +75,8 @@ def check(task: Any) -> None:
         _whole(name, getattr(task, name), 1)
     for name in PROBABILITIES:
         _between(name, getattr(task, name), 0, 1)
+    if task.flip != AUTO:
+        _between("flip", task.flip, 0, 1)
     _between("hue", task.hue, 0, 0.5)
     _between("rotation", task.rotation, 0, 180)
     _between("focal", task.focal, 0, 10)

@@ -32,6 +32,9 @@ SIZES: dict[str, Size] = {
     "slow": Size("resnet34", 16, sees_clips=True),
 }
 
+# What DeepEthogram calls its sizes.
+DEEPETHOGRAM_SIZES = {"deg_f": "fast", "deg_m": "medium", "deg_s": "slow"}
+
 
 def nearest_legal(length: int) -> int:
     """The side that networks take which is nearest to a given one."""

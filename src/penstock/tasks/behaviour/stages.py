@@ -17,6 +17,7 @@ from penstock.flow.flow import Flow
 from penstock.samples import Source
 from penstock.tasks.behaviour import frame_data
 from penstock.tasks.behaviour.behaviour import Behaviour
+from penstock.tasks.behaviour.settings import AUTO
 from penstock.tasks.task import Answers, Batch
 
 if TYPE_CHECKING:
@@ -87,7 +88,8 @@ def clip_changes(behaviour: Behaviour) -> ClipChanges:
 
     one = behaviour
     colours = (one.brightness, one.contrast, one.saturation, one.hue, one.grey)
-    return ClipChanges(one.flip, one.vertical_flip, one.rotation, *colours)
+    flip = frame_data.USUAL_FLIP if one.flip == AUTO else one.flip  # without data to fit it to
+    return ClipChanges(flip, one.vertical_flip, one.rotation, *colours)
 
 
 def no_transform(transform: Any) -> None:
