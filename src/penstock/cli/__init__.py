@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import importlib
 import os
+import re
 import sys
 import traceback
 from collections.abc import Sequence
@@ -19,8 +20,11 @@ from penstock import __version__
 from penstock.cli.examples import examples
 from penstock.cli.failures import file_message
 from penstock.errors import PenstockError
+from penstock.storage.locations import refuse_urls
 
 INTERRUPTED = 130
+# What stands before a path in one argument: data.path=x, --output=x, -ox
+_KEY = re.compile(r"[\w.-]+=|-\w(?=\w{2,}://)")
 
 # Where each command lives, and its line in the list of commands.
 HOMES = {
@@ -87,6 +91,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 def _run(arguments: list[str], debug: bool) -> int:
     try:
+        _refuse_url_arguments(arguments)
         result = penstock.main(args=arguments, prog_name="penstock", standalone_mode=False)
         return result if isinstance(result, int) else 0
     except click.ClickException as error:
@@ -101,6 +106,11 @@ def _run(arguments: list[str], debug: bool) -> int:
     except Exception as error:  # noqa: BLE001 - the last door: whatever is left is our own bug, and said to be
         kind = type(error).__name__
         return _told(f"this is a bug of ours ({kind}); please report the lines above.", 70, debug=True)
+
+
+def _refuse_url_arguments(arguments: list[str]) -> None:
+    """No path on the command line is a URL, whichever option it stands in; who asks for a model takes hf:// itself."""
+    refuse_urls([_KEY.sub("", argument) for argument in arguments], is_model=True)
 
 
 def _told(message: str, exit_code: int, debug: bool) -> int:

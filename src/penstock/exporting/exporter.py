@@ -27,6 +27,7 @@ from penstock.packing.progress import ProgressBar
 from penstock.packing.work import TASK_BYTES, Place, Prepared
 from penstock.samples import Source
 from penstock.storage.blocks import Blocks
+from penstock.storage.locations import refuses_urls
 
 # Where each format lives; nothing is imported before it is asked for.
 HOMES = {
@@ -42,6 +43,7 @@ HOMES = {
 }
 
 
+@refuses_urls()
 def export(
     source: Source,
     path: str | Path,

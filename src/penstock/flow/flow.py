@@ -20,6 +20,7 @@ from penstock.flow.state import checked_state
 from penstock.flow.streams.sequences import check_on_items, gives_batches, plan_of_items
 from penstock.flow.streams.streams import Stream
 from penstock.samples import Sample, Source, checked_index
+from penstock.storage.locations import refuses_urls
 
 if TYPE_CHECKING:
     from penstock.flow.adapters.jax_batches import JaxBatches
@@ -106,6 +107,7 @@ class Flow:
         """Samples of several files in turn: `cycle_length` files at a time, `block_length` samples of each."""
         return self._with(steps.Interleave(cycle_length, block_length, by))
 
+    @refuses_urls()
     def cache(self, place: str | Path = "memory") -> Flow:
         """Make what comes before only once: kept in memory within the budget, or as a pack in a folder."""
         return self._with(steps.Cache(place))
@@ -233,6 +235,7 @@ class Flow:
 
         return metrics_text(self.metrics(), name)
 
+    @refuses_urls()
     def log_metrics(self, path: str | Path, every_seconds: float = 10.0) -> None:
         """From now on append the metrics to a file, a line of JSON every so many seconds and at the end of an epoch."""
         from penstock.flow.measuring.metrics_log import MetricsLog

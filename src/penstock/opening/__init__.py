@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from penstock.errors import DataError, PackError, PenstockError, Problem, RecipeError, nearest
 from penstock.packing.layout import INDEX_NAME, MANIFEST_NAME
 from penstock.packing.reader import Pack
+from penstock.storage.locations import refuses_urls
 
 if TYPE_CHECKING:
     from penstock.opening.recognising import Found
@@ -28,6 +29,7 @@ LOOKED_FOR = (
 )
 
 
+@refuses_urls()
 def open(path: PathLike, *, verify: bool = False, **options: Any) -> Any:  # noqa: A001 - the verb is `penstock.open`
     """Open a pack, or any other data that Penstock recognises, as a Source.
 
@@ -55,6 +57,7 @@ def is_pack(path: Path) -> bool:
     )
 
 
+@refuses_urls()
 def kind_of(path: PathLike) -> str:
     """The name of the constructor that `open` would choose; empty where it would choose none."""
     first = _first(path)

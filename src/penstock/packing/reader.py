@@ -25,6 +25,7 @@ from penstock.packing.mapping import MappedShard
 from penstock.packing.ranges import advised, gathered, places_of, resident_share, stored_rows
 from penstock.samples import RESERVED, Field, Origin, Raw, ReadSample, Sample, Schema, Subset, sample_at
 from penstock.storage.advising import DONE, SOON
+from penstock.storage.locations import refuses_urls
 
 if TYPE_CHECKING:
     import datasets
@@ -37,6 +38,7 @@ KEPT_GROUPS = 2
 class Pack:
     """A pack on disk as a Source: mapped, safe in threads, pickled as its path."""
 
+    @refuses_urls()
     def __init__(self, path: str | Path, *, verify: bool = False) -> None:
         # Absolute, so that a pack stays readable when the working directory changes.
         self.path = Path(path).absolute()

@@ -31,8 +31,10 @@ from penstock.packing.work import TASK_BYTES, Place, Prepared, prepared_parts, p
 from penstock.samples import Part, Source
 from penstock.seeds import random_bits
 from penstock.storage.blocks import Blocks
+from penstock.storage.locations import refuses_urls
 
 
+@refuses_urls()
 def pack(
     source: Source,
     path: str | Path,

@@ -15,6 +15,7 @@ from penstock.prediction.ethogram_evaluating import compare_ethograms
 from penstock.prediction.ethogram_reading import is_ethograms
 from penstock.results.box_scores import MATCH_IOU
 from penstock.runs.layout import plain
+from penstock.storage.locations import refuses_urls
 from penstock.storage.whole_files import write_whole
 
 if TYPE_CHECKING:
@@ -40,6 +41,7 @@ class Evaluation:
         lines = [f"{name:<{width}}  {value:.4f}" for name, value in self.scores.items()]
         return "\n".join([f"{'samples':<{width}}  {self.samples:,}", *lines])
 
+    @refuses_urls()
     def save(self, path: str | os.PathLike[str]) -> Path:
         """Write scores and details as .json, or the row of every sample as .csv, .jsonl or .parquet."""
         target = Path(path)
@@ -53,6 +55,7 @@ class Evaluation:
         return write_table(target, [rows])
 
 
+@refuses_urls(model="run")
 def evaluate(
     run: Run | Model | str | os.PathLike[str],
     data: Any = None,

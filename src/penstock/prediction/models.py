@@ -13,6 +13,7 @@ import torch
 from penstock.errors import RecipeError, nearest
 from penstock.prediction.devices import Placed, dealt, devices_of, placed
 from penstock.runs.run import Run
+from penstock.storage.locations import refuses_urls
 from penstock.tasks.checkpoints import HUB, NEWEST_VERSION, Checkpoint, read_checkpoint
 from penstock.tasks.task import Answers, Batch, Task
 from penstock.tasks.weight_files import write_weights
@@ -98,12 +99,14 @@ class Model:
         found = list(dealt(self.copies, answers, range(0, count, self.group_rows)))
         return {name: _joined([one[name] for one in found]) for name in found[0]} if found else {}
 
+    @refuses_urls()
     def predict(self, data: Any, **options: Any) -> pd.DataFrame | Ethogram | list[Ethogram] | Path:
         """See `penstock.predict`."""
         from penstock.prediction.predicting import predict
 
         return predict(self, data, **options)
 
+    @refuses_urls()
     def save(self, path: str | Path) -> Path:
         """Write the weights: .safetensors, which `penstock.load` restores, or a plain state_dict as .pt or .pth."""
         if Path(path).suffix not in (".safetensors", ".pt", ".pth"):
@@ -133,6 +136,7 @@ def _joined(pieces: list[Any]) -> Any:
     return [one for piece in pieces for one in piece]
 
 
+@refuses_urls(model="run")
 def load(
     run: Run | Model | str | os.PathLike[str], *, which: Literal["best", "last"] = "best", device: Any = None
 ) -> Model:

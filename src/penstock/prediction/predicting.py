@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from penstock.errors import Problem, RecipeError, nearest, require
 from penstock.samples import Source
+from penstock.storage.locations import refuses_urls
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from penstock.runs.run import Run
 
 
+@refuses_urls(model="run")
 def predict(
     run: Run | Model | str | os.PathLike[str],
     data: Any,
@@ -76,6 +78,7 @@ def predict(
     return _frame(batches) if output is None else write_table(os.fspath(output), batches)
 
 
+@refuses_urls(model="run")
 def predict_boxes(
     run: Run | Model | str | os.PathLike[str],
     data: Any,

@@ -22,6 +22,7 @@ from penstock.recipes.training_steps import training_of
 from penstock.reporting.timelines import checked_page, write_timeline
 from penstock.runs.layout import SETTINGS
 from penstock.samples import Field, Source
+from penstock.storage.locations import refuses_urls
 
 USUAL_SIZE, USUAL_BATCH = 224, 64
 MOST_ROUNDS = 3  # of remedies that are put in place, one after another
@@ -35,6 +36,7 @@ PACK_COMMANDS = {"Images": "images", "Boxes": "boxes", "Rasters": "rasters", "Vi
 Step = Callable[[dict[str, Any]], Any]
 
 
+@refuses_urls()
 def doctor(
     what: Any,
     step: Step | None = None,

@@ -16,6 +16,7 @@ from penstock.recipes.reading import sections_of
 from penstock.recipes.sections import OPTIONS
 from penstock.runs.layout import SETTINGS
 from penstock.runs.settings import recipe_sections
+from penstock.storage.locations import refuses_urls
 from penstock.tasks.kinds import task_from
 from penstock.training.options import DataOptions, FeedOptions, RunOptions, TrainOptions
 
@@ -42,6 +43,7 @@ class Recipe:
     run: RunOptions = field(default_factory=RunOptions)
 
     @classmethod
+    @refuses_urls()
     def read(cls, path: str | Path, overrides: Sequence[str] = ()) -> Recipe:
         """Read a recipe, or the one that a Run was made with; everything that is wrong is said at once."""
         require_learning("Reading a recipe")

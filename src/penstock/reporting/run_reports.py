@@ -24,6 +24,7 @@ from penstock.reporting.sections.summary import badge, summary
 from penstock.reporting.sections.wrong_samples import wrong_samples
 from penstock.reporting.stories import Story, named_stories
 from penstock.runs.run import Run, as_run
+from penstock.storage.locations import refuses_urls
 from penstock.storage.whole_files import write_whole
 
 PAGE_NAME = "report.html"
@@ -58,6 +59,7 @@ Told = TypeVar("Told")
 OneRun = Run | str | os.PathLike[str]
 
 
+@refuses_urls()
 def report(
     runs: OneRun | Iterable[OneRun],
     output: str | os.PathLike[str] | None = None,

@@ -10,6 +10,7 @@ from typing import Any, Literal
 from penstock.errors import DataError, Problem, RecipeError, one_of
 from penstock.runs import layout
 from penstock.runs.reading import json_file, json_lines, yaml_file
+from penstock.storage.locations import refuses_urls
 
 Which = Literal["best", "last"]
 Line = dict[str, Any]
@@ -25,6 +26,7 @@ class Run:
     run.checkpoint("best")            the path of its checkpoint
     """
 
+    @refuses_urls()
     def __init__(self, folder: str | Path) -> None:
         self.folder = Path(folder)
         if not (self.folder / layout.SETTINGS).is_file():

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any, Final, Literal, get_args
 
 from penstock.errors import RecipeError, one_of
+from penstock.storage.locations import refuse_urls
 
 Auto = Literal["auto"]
 AUTO: Final = "auto"
@@ -37,6 +38,9 @@ class DataOptions:
     split: str = AUTO
     split_seed: int = 0
     options: dict[str, Any] | None = None
+
+    def __post_init__(self) -> None:
+        refuse_urls(self.path, *(self.options or {}).values())
 
 
 @dataclass(frozen=True)
@@ -128,6 +132,9 @@ class FeedOptions:
     on_bad_sample: OnBadSample = "raise"
     max_bad: int | float | None = None
 
+    def __post_init__(self) -> None:
+        refuse_urls(self.cache)
+
 
 @dataclass(frozen=True)
 class RunOptions:
@@ -143,6 +150,9 @@ class RunOptions:
     resume: Literal["auto", "never"] = "auto"
     progress: bool = True
     watch: bool = False
+
+    def __post_init__(self) -> None:
+        refuse_urls(self.folder)
 
 
 def _at_least(name: str, value: Any, least: int) -> None:

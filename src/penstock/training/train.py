@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from penstock.errors import RecipeError, require
+from penstock.storage.locations import refuses_urls
 from penstock.training.options import DataOptions, TrainOptions
 from penstock.training.settings import Settings, settings_of
 
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 RUNS_FOLDER = "runs"
 
 
+@refuses_urls()
 def train(
     task: Task,
     data: Any = None,

@@ -13,6 +13,7 @@ from lightning.pytorch.utilities.exceptions import MisconfigurationException
 
 from penstock.errors import RecipeError
 from penstock.samples import Source
+from penstock.storage.locations import refuses_urls
 from penstock.tasks.task import Goal, Task
 from penstock.training.accelerators import need_accelerator
 from penstock.training.checkpoints import KeepCheckpoints, WholeCheckpoints
@@ -27,6 +28,7 @@ from penstock.training.settings import settings_of
 LOG_STEPS = 50
 
 
+@refuses_urls()
 def trainer_for(
     recipe: Any = None,
     *,

@@ -17,6 +17,7 @@ from penstock.sources.columns.grouped_arrays import Named, tables_of
 from penstock.sources.columns.options import ColumnOptions, column_options
 from penstock.sources.columns.tables import ArrayColumn, Table
 from penstock.sources.paths import PathLike, expand
+from penstock.storage.locations import refuses_urls
 
 Given = NDArray[Any] | Mapping[str, Any] | PathLike | Sequence[PathLike]
 
@@ -33,6 +34,7 @@ class Arrays(ColumnSource):
     members of .npz, which are read once. Pickled objects are refused.
     """
 
+    @refuses_urls()
     def __init__(
         self, images: Given, labels: NDArray[Any] | Sequence[Any] | PathLike | None = None, **columns: Any
     ) -> None:

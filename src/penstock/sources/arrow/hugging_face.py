@@ -18,6 +18,7 @@ from penstock.sources.columns.options import column_options
 from penstock.sources.columns.split_names import split_of_file
 from penstock.sources.columns.tables import Numbers, Table
 from penstock.sources.paths import PathLike, expand, natural
+from penstock.storage.locations import refuses_urls
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -36,6 +37,7 @@ class HuggingFace(ColumnSource):
     are the splits of the samples. Reading an image is a slice of the mapped file.
     """
 
+    @refuses_urls()
     def __init__(self, path: PathLike | Sequence[PathLike], **columns: Any) -> None:
         options = column_options("HuggingFace", columns)
         paths = [one.absolute() for one in expand(path)]

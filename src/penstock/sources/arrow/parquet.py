@@ -19,6 +19,7 @@ from penstock.sources.columns.options import column_options
 from penstock.sources.columns.split_names import split_of_file
 from penstock.sources.columns.tables import Numbers, Places, Table
 from penstock.sources.paths import PathLike, expand, files_below
+from penstock.storage.locations import refuses_urls
 
 PARQUET_ENDINGS = (".parquet", ".pq")
 # From here on a random read decodes much more than it needs.
@@ -36,6 +37,7 @@ class Parquet(ColumnSource):
     slow: use `shuffle(window=…)`, which takes group after group, or pack the files.
     """
 
+    @refuses_urls()
     def __init__(self, paths: PathLike | Sequence[PathLike], **columns: Any) -> None:
         options = column_options("Parquet", columns)
         files = parquet_paths(paths)

@@ -17,6 +17,7 @@ from penstock.sources.boxes.locating import unreadable
 from penstock.sources.grouping import groups_of, is_pattern, text_column
 from penstock.sources.paths import PathLike, origin_of, read_bytes
 from penstock.sources.provenance import provenance
+from penstock.storage.locations import refuses_urls
 
 _FIELDS = (Field("image", "image"), Field("boxes", "boxes"), Field("box_label", "labels", "int64"))
 
@@ -44,6 +45,7 @@ class Boxes:
     # The bytes that `read` gives are a whole encoded image, which a pack may keep as they are.
     encoded_images = True
 
+    @refuses_urls()
     def __init__(
         self,
         annotations: Any,

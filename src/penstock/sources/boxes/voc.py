@@ -13,6 +13,7 @@ from penstock.errors import DataError, Problem
 from penstock.sources.boxes.box_tables import frame_of_boxes
 from penstock.sources.boxes.rows import ImageName, Rows, make_rows, numbered
 from penstock.sources.paths import PathLike, expand, files_below
+from penstock.storage.locations import refuses_urls
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 _CORNERS = ("xmin", "ymin", "xmax", "ymax")
 
 
+@refuses_urls()
 def read_pascal_voc(path: PathLike | Sequence[PathLike]) -> pd.DataFrame:
     """The boxes of a Pascal VOC file, a folder or pattern of them: image_path, xmin, ymin, xmax, ymax, label."""
     files = [file for given in expand(path) for file in (files_below(given, [".xml"]) if given.is_dir() else [given])]

@@ -20,6 +20,7 @@ from penstock.sources.videos.framing import DEFAULT_SIZE, make_framing
 from penstock.sources.videos.label_matching import LabelSet, match_labels, unlabelled
 from penstock.sources.videos.video_frames import VideoFrames, parts_of
 from penstock.sources.videos.video_lists import NamedVideo
+from penstock.storage.locations import refuses_urls
 
 
 class DeepEthogram(VideoFrames):
@@ -34,6 +35,7 @@ class DeepEthogram(VideoFrames):
     `prefer`      where a folder has several videos: "converted" (frames, then HDF5, as DeepEthogram does) or "original"
     """
 
+    @refuses_urls()
     def __init__(
         self,
         project: PathLike,

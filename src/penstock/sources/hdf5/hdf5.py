@@ -15,6 +15,7 @@ from penstock.sources.columns.tables import Table
 from penstock.sources.hdf5.hdf5_columns import named_columns
 from penstock.sources.hdf5.hdf5_files import Hdf5File, LockWait, open_hdf5
 from penstock.sources.paths import PathLike, expand, files_below
+from penstock.storage.locations import refuses_urls
 
 HDF5_ENDINGS = (".h5", ".hdf5", ".he5", ".hdf")
 # DeepEthogram's files hold this dataset and nothing else; its writer hands RGB to an encoder that takes BGR.
@@ -37,6 +38,7 @@ class HDF5(ColumnSource):
 
     lock_name = "h5py's lock (one thread of a process reads at a time)"
 
+    @refuses_urls()
     def __init__(self, paths: PathLike | Sequence[PathLike], **columns: Any) -> None:
         options = column_options("HDF5", columns)
         files = hdf5_paths(paths)

@@ -21,6 +21,7 @@ from penstock.sources.paths import PathLike, origin_of, read_bytes, read_samples
 from penstock.sources.patterns import NamePattern
 from penstock.sources.provenance import provenance
 from penstock.sources.reading import parse_classes
+from penstock.storage.locations import refuses_urls
 
 LABELS = ("auto", "folders", "none")
 
@@ -44,6 +45,7 @@ class Images:
     # The bytes that `read` gives are a whole encoded image, which a pack may keep as they are.
     encoded_images = True
 
+    @refuses_urls()
     def __init__(
         self,
         path: PathLike,

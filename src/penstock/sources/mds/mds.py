@@ -19,6 +19,7 @@ from penstock.sources.columns.tables import Numbers, Places, Table, objects
 from penstock.sources.mds.mds_encodings import Encoding, encoding_of
 from penstock.sources.mds.mds_shards import Shard, ShardEntry, StoredFile, missing_files, wrong_hash
 from penstock.sources.paths import PathLike, unsafe
+from penstock.storage.locations import refuses_urls
 
 INDEX = "index.json"
 
@@ -34,6 +35,7 @@ class MDS(ColumnSource):
     Pickled columns are left out: reading them would run code from the file.
     """
 
+    @refuses_urls()
     def __init__(self, folder: PathLike, *, verify: bool = False, **columns: Any) -> None:
         options = column_options("MDS", columns)
         root = Path(folder).absolute()

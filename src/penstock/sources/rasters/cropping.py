@@ -18,11 +18,13 @@ from penstock.samples import raise_problems
 from penstock.sources.paths import PathLike
 from penstock.sources.rasters.raster_parts import RasterPart
 from penstock.sources.rasters.rasters import Rasters
+from penstock.storage.locations import refuses_urls
 
 if TYPE_CHECKING:
     import pandas as pd
 
 
+@refuses_urls()
 def split_raster(
     raster: PathLike,
     annotations: Any = None,

@@ -21,6 +21,7 @@ from penstock.sources.rasters.raster_files import RasterFile, describe_raster
 from penstock.sources.rasters.raster_options import PixelOptions
 from penstock.sources.rasters.raster_parts import RasterPart, UnreadablePart, tiles_with_data
 from penstock.sources.rasters.raster_windows import Handles
+from penstock.storage.locations import refuses_urls
 
 RASTER_ENDINGS = IMAGE_ENDINGS | {".jp2", ".img"}
 
@@ -52,6 +53,7 @@ class Rasters:
     How pixels become RGB is said in the table of `penstock.sources.rasters.raster_pixels`.
     """
 
+    @refuses_urls()
     def __init__(
         self,
         rasters: PathLike | Sequence[PathLike],

@@ -32,6 +32,7 @@ from penstock.sources.records.record_index import make_index
 from penstock.sources.records.record_options import BoxUnits, RecordOptions, record_options
 from penstock.sources.records.record_streams import RecordStream
 from penstock.sources.records.record_values import Reading, Record, pixels_of
+from penstock.storage.locations import refuses_urls
 
 
 class TFRecords(IndexedSource):
@@ -50,6 +51,7 @@ class TFRecords(IndexedSource):
     An index is made when files are opened for the first time, and kept in the cache folder.
     """
 
+    @refuses_urls()
     def __init__(
         self,
         paths: PathLike | Sequence[PathLike],
@@ -83,6 +85,7 @@ class TFRecords(IndexedSource):
         self._offset, self._length = self.columns[OFFSET].data, self.columns[LENGTH].data
 
     @staticmethod
+    @refuses_urls()
     def stream(
         paths: PathLike | Sequence[PathLike],
         *,

@@ -20,6 +20,7 @@ from penstock.sources.provenance import provenance
 from penstock.sources.tars.tar_fields import Given, Wanted
 from penstock.sources.tars.tar_index import OnMissing, TarOptions, make_index, place_columns, wanted_from
 from penstock.sources.tars.tar_values import Values
+from penstock.storage.locations import refuses_urls
 
 ENDINGS = (".tar", ".tar.gz", ".tgz")
 
@@ -41,6 +42,7 @@ class WebDataset(IndexedSource):
 
     stores_pixels = False
 
+    @refuses_urls()
     def __init__(
         self,
         paths: PathLike | Sequence[PathLike],

@@ -14,6 +14,7 @@ from penstock.sources.videos.label_events import UNITS
 from penstock.sources.videos.label_matching import match_labels
 from penstock.sources.videos.video_frames import VideoFrames, parts_of
 from penstock.sources.videos.video_lists import list_videos
+from penstock.storage.locations import refuses_urls
 
 
 class Videos(VideoFrames):
@@ -33,6 +34,7 @@ class Videos(VideoFrames):
     exact table of frames, which one full pass over each video makes on first use.
     """
 
+    @refuses_urls()
     def __init__(
         self,
         videos: PathLike | Sequence[PathLike],

@@ -1,0 +1,67 @@
+"""Where data may lie: on disks that the system has. URLs are refused before a folder called `s3:` is made of one."""
+
+from __future__ import annotations
+
+import functools
+import os
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, ParamSpec, TypeVar
+
+from penstock.errors import RecipeError
+
+Arguments = ParamSpec("Arguments")
+Answer = TypeVar("Answer")
+
+# A letter and a colon is a drive of Windows.
+_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/")
+MODELS = "hf://"
+
+
+def refuse_urls(*values: Any, is_model: bool = False) -> None:
+    """Raise for any of these values, or items of a list, that is a URL; where a model is asked for, hf:// is legal."""
+    for value in values:
+        for item in value if isinstance(value, list | tuple) else (value,):
+            if isinstance(item, str | os.PathLike):
+                _refuse_url(item, is_model)
+
+
+def _refuse_url(path: str | os.PathLike[str], is_model: bool) -> None:
+    text = os.fspath(path)
+    if not isinstance(text, str) or _SCHEME.match(text) is None:
+        return
+    # pathlib makes s3:/data of s3://data; a folder that really has such a name exists.
+    is_url = "://" in text if isinstance(path, str) else not Path(path).exists()
+    if not is_url or (is_model and text.startswith(MODELS)):
+        return
+    if text.startswith("file:"):
+        raise RecipeError(f"{text} is a URL. Pass the path of the file alone, without file://.")
+    if text.startswith(MODELS):
+        raise RecipeError(f"{text} names a model, and this asks for a local path. Pass the path of a file or folder.")
+    raise RecipeError(
+        f"{text} is a URL, and Penstock reads and writes local disks only. "
+        "Copy the data to a local disk, or mount the store, and pass that path."
+    )
+
+
+def refuses_urls(*, model: str | None = None) -> Callable[[Callable[Arguments, Answer]], Callable[Arguments, Answer]]:
+    """A door: no argument of the function may be a URL, except hf:// for the one that names a model.
+
+    Names of classes may look like URLs (ontologies have such names), so a list of them is not looked at.
+    """
+
+    def decorate(function: Callable[Arguments, Answer]) -> Callable[Arguments, Answer]:
+        code = function.__code__
+        names = code.co_varnames[: code.co_argcount]
+
+        @functools.wraps(function)
+        def checked(*positional: Arguments.args, **named: Arguments.kwargs) -> Answer:
+            for name, value in (*zip(names, positional, strict=False), *named.items()):
+                if name != "self" and not (name == "classes" and isinstance(value, list | tuple)):
+                    refuse_urls(value, is_model=name == model)
+            return function(*positional, **named)
+
+        return checked
+
+    return decorate
