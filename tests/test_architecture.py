@@ -17,7 +17,7 @@ REPOSITORY = SOURCE.parents[1]
 
 # From the bottom up; a package imports only what stands on a lower level.
 LEVELS = (
-    ("errors",),
+    ("errors", "wording"),
     ("samples", "seeds", "geometry", "results", "runs", "codecs", "storage"),
     ("augment",),
     ("sources", "packing"),

@@ -23,9 +23,10 @@ from penstock.augment import (
 from penstock.codecs import kernel
 from penstock.codecs.images import encode_image
 from penstock.flow.explaining.constraints import Held, binding_words
-from penstock.flow.explaining.wording import counted, size_words, step_words
+from penstock.flow.explaining.wording import size_words, step_words
 from penstock.flow.measuring.hops import HOPS, HopCost
 from penstock.flow.tuning.allocating import Measured, Settings
+from penstock.wording import counted
 
 
 class OfManySizes(Pictures):

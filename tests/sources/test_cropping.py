@@ -124,3 +124,105 @@ def test_the_yell_tile_gives_crops_with_all_crowns(shared_data: Path, tmp_path: 
     assert len(found) >= 574
     assert (found.xmax - found.xmin).min() > 0
     assert (found[["xmax", "ymax"]] <= 500).all(axis=None)
+
+
+@pytest.mark.parametrize("suffix", ["png", "tif"])
+def test_rows_that_name_the_raster_with_another_ending_are_taken(tmp_path: Path, suffix: str) -> None:
+    raster = write_raster(tmp_path / f"a.{suffix}", noise(3, 200, 200))
+    frame = pd.DataFrame([("a.jpg", 10, 20, 30, 40, "oak")], columns=COLUMNS)
+    found = ps.split_raster(raster, frame, 100, 0, tmp_path / "crops")
+    assert found.values.tolist() == [["a_0.png", 10, 20, 30, 40, "oak"]]
+
+
+def test_annotations_of_other_images_alone_are_an_error_that_names_both(raster: Path, tmp_path: Path) -> None:
+    frame = pd.DataFrame([("b.tif", 1, 2, 3, 4, "oak"), ("c.tif", 1, 2, 3, 4, "oak")], columns=COLUMNS)
+    with pytest.raises(DataError, match=r"no row is about 'a\.tif': the names there are 'b\.tif', 'c\.tif'") as caught:
+        ps.split_raster(raster, frame, 100, 0, tmp_path / "crops")
+    assert "image_name" in str(caught.value)
+    assert not (tmp_path / "crops").exists()
+
+
+def test_two_names_with_the_stem_of_the_raster_must_be_told_apart(raster: Path, tmp_path: Path) -> None:
+    frame = pd.DataFrame([("a.png", 1, 2, 9, 9, "oak"), ("a.jpg", 1, 2, 3, 4, "oak")], columns=COLUMNS)
+    with pytest.raises(DataError, match=r"a\.png and a\.jpg.*image_name"):
+        ps.split_raster(raster, frame, 100, 0, tmp_path / "crops")
+    found = ps.split_raster(raster, frame, 100, 0, tmp_path / "crops", image_name="a.jpg")
+    assert found.values.tolist() == [["a_0.png", 1, 2, 3, 4, "oak"]]
+
+
+def test_image_name_chooses_rows_and_names_the_crops(raster: Path, table: pd.DataFrame, tmp_path: Path) -> None:
+    found = ps.split_raster(raster, table, 100, 0, tmp_path / "crops", image_name="other.tif")
+    assert found.values.tolist() == [["other_0.png", 1, 2, 3, 4, "elm"]]
+    assert sorted(path.name for path in (tmp_path / "crops").iterdir()) == ["other.csv", "other_0.png"]
+
+
+def test_boxes_that_no_crop_keeps_are_an_error_not_an_empty_table(raster: Path, tmp_path: Path) -> None:
+    frame = pd.DataFrame([("a.tif", 0, 0, 0, 0, "oak")], columns=COLUMNS)
+    with pytest.raises(DataError, match=r"no box that a crop keeps.*allow_empty=True"):
+        ps.split_raster(raster, frame, 100, 0, tmp_path / "crops")
+    assert len(ps.split_raster(raster, frame, 100, 0, tmp_path / "crops", allow_empty=True)) == 4
+
+
+def test_crops_are_numbered_down_the_columns_as_deepforest_does(tmp_path: Path) -> None:
+    raster = write_raster(tmp_path / "a.tif", noise(3, 300, 200))  # 3 rows and 2 columns of tiles
+    rows = [("a.tif", 10, 110, 30, 140, "second row"), ("a.tif", 110, 10, 130, 40, "second column")]
+    found = ps.split_raster(raster, pd.DataFrame(rows, columns=COLUMNS), 100, 0, tmp_path / "crops")
+    assert found[["image_path", "label"]].values.tolist() == [["a_1.png", "second row"], ["a_3.png", "second column"]]
+    pixels = decode_image((tmp_path / "crops" / "a_3.png").read_bytes())
+    assert np.array_equal(pixels, ps.Rasters(raster, tile_px=100, overlap=0)[1]["image"])
+
+
+def test_the_keywords_and_places_of_every_deepforest_give_the_same(
+    raster: Path, table: pd.DataFrame, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table.to_csv(raster.parent / "t.csv", index=False)
+    monkeypatch.chdir(tmp_path)
+    image, boxes = str(raster), str(raster.parent / "t.csv")
+    keywords = {"patch_size": 100, "patch_overlap": 0.0}
+    calls = [
+        ((), {"path_to_raster": image, "annotations_file": boxes, "base_dir": "c0", **keywords}),
+        ((), {"path_to_raster": image, "annotations_file": boxes, "save_dir": "c1", "root_dir": tmp_path, **keywords}),
+        ((), {"path_to_raster": "a.tif", "annotations_file": "t.csv", "save_dir": "c2", "root_dir": raster.parent}),
+        ((boxes, image), {"save_dir": "c3", "allow_empty": False, "image_name": "a.tif", **keywords}),
+        ((image, boxes, "c4", 100, 0.0), {}),
+        ((image, boxes, "c5"), keywords),
+        ((image, boxes, 100, 0.0, "c6"), {}),
+    ]
+    calls[2][1].update(keywords)
+    expected = ps.split_raster(raster, table, save_dir="expected", patch_size=100, patch_overlap=0.0)
+    for places, names in calls:
+        pd.testing.assert_frame_equal(ps.split_raster(*places, **names), expected)
+    for number in range(7):
+        assert sorted(path.name for path in Path(f"c{number}").iterdir()) == ["a.csv", "a_0.png", "a_3.png"]
+
+
+@pytest.mark.parametrize(
+    ("places", "names", "words"),
+    [
+        ((), {}, "needs a raster.*path_to_raster"),
+        (("a.tif",), {"path_to_raster": "a.tif"}, "raster and path_to_raster are the same"),
+        (("a.tif", None, "crops"), {"save_dir": "others"}, "save_dir is given by place"),
+        (("a.tif", None), {"base_dir": "crops", "save_dir": "others"}, "base_dir and save_dir are the same"),
+        (("a.tif", "t.csv", None, "root", 400), {}, "third argument is NoneType.*by name"),
+        (("a.tif",), {"patchsize": 400}, "no option 'patchsize'. Did you mean 'patch_size'"),
+        (("a.tif",), {"tile_px": 400}, "'tile_px'; here it is 'patch_size'"),
+        ((), {"numpy_image": np.zeros((9, 9, 3)), "path_to_raster": "a.tif"}, "save numpy_image as an image"),
+        ((np.zeros((9, 9, 3)),), {}, "must be a path, not ndarray"),
+        (("a.tif",), {"patch_size": "400"}, "patch_size='400' must be a whole number"),
+        (("a.tif", None, "crops", "400"), {}, "patch_size='400' must be a whole number"),
+        (("a.tif",), {"allow_empty": 1}, "allow_empty=1 must be True or False"),
+    ],
+)
+def test_arguments_that_cannot_be_meant_are_named(
+    places: tuple[object, ...], names: dict[str, object], words: str
+) -> None:
+    with pytest.raises(RecipeError, match=words):
+        ps.split_raster(*places, **names)
+
+
+def test_rasters_that_ignore_other_images_still_want_one_that_is_named(raster: Path) -> None:
+    frame = pd.DataFrame([("b.tif", 1, 2, 3, 4, "oak")], columns=COLUMNS)
+    problems = ps.Rasters(raster, boxes=frame, tile_px=100, ignore_other_images=True).problems()
+    assert any(
+        "no row is about any of the 1 image" in problem.what and "'b.tif'" in problem.what for problem in problems
+    )

@@ -16,9 +16,10 @@ from penstock.codecs.images import encode_image
 from penstock.opening import kind_of
 from penstock.packing.verifying import Damage, DamagedPack
 from penstock.reporting.drawing import caption, draw_sample
-from penstock.reporting.packs import counted, pack_facts, pack_text
+from penstock.reporting.packs import pack_facts, pack_text
 from penstock.reporting.sources import source_facts, source_text
 from penstock.samples import checked_index
+from penstock.wording import counted
 
 ENDINGS = {".png": "png", ".jpg": "jpeg", ".jpeg": "jpeg", ".webp": "webp"}
 

@@ -28,7 +28,7 @@ SOURCE_OPTIONS: dict[str, tuple[Any, str]] = {
     "label_from_name": (str, "Pattern for file names, such as '{label}.*' for cat.0.jpg."),
     "labels": (str, "Labels of the videos: a file, a folder, or a pattern such as 'labels/{stem}.csv'."),
     "boxes": (str, "Table, layer or folder of boxes."),
-    "classes": (str, "File with one class a line, or A,B,C: fixes names and order."),
+    "classes": (str, "File with one class a line (or class,number), or A,B,C: fixes names and order."),
     "point_buffer": (float, "Points become boxes that reach this far from them, in pixels."),
     "clip_boxes": (bool, "Cut boxes at the border of their image instead of reporting them."),
     "group_from": (str, "Pattern for file names, such as '{animal}_*', or a column: what must stay in one split."),

@@ -11,8 +11,9 @@ from pathlib import Path
 
 from penstock.diagnosis.disks import Disk
 from penstock.flow.budget import free_bytes, process_budget
-from penstock.flow.explaining.wording import counted, size_words
+from penstock.flow.explaining.wording import size_words
 from penstock.flow.tuning.cores import cores
+from penstock.wording import counted
 
 FEWEST_CORES = 4
 LEAST_GPU_BYTES = 6 * 2**30

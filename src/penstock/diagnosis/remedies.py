@@ -14,8 +14,8 @@ from penstock.diagnosis.diagnosis import Remedy, rate_words
 from penstock.diagnosis.present import Present
 from penstock.diagnosis.variants import can_be_tried, is_video, pinned_prefetch
 from penstock.errors import PenstockError, RecipeError
-from penstock.flow.explaining.wording import counted
 from penstock.flow.workers import sharing
+from penstock.wording import counted
 
 MOST_REMEDIES = 5
 WORTH_SAYING = 1.1

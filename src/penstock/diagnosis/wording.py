@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from penstock.diagnosis.diagnosis import Applied, Diagnosis, Remedy, rate_words
-from penstock.flow.explaining.wording import counted, size_words
+from penstock.flow.explaining.wording import size_words
+from penstock.wording import counted
 
 
 def diagnosis_words(found: Diagnosis) -> str:

@@ -9,6 +9,7 @@ import numpy as np
 
 from penstock.packing.manifest import skipped_count
 from penstock.packing.reader import Pack
+from penstock.wording import counted
 
 SHOWN_SKIPPED = 5
 
@@ -124,11 +125,6 @@ def pack_text(facts: dict[str, Any]) -> str:
 
 def _line(name: str, text: str) -> str:
     return f"  {name:<10} {text}"
-
-
-def counted(count: int, thing: str) -> str:
-    """`1 sample`, `2,000 samples`."""
-    return f"{count:,} {thing}" + ("" if count == 1 else "s")
 
 
 def _stored(facts: dict[str, Any]) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -48,7 +49,7 @@ class ReadingOptions:
 
 
 def parse_classes(classes: PathLike | Sequence[str] | None) -> tuple[str, ...] | None:
-    """Class names in their order, from a list, from "A,B", or from a file with one name per line."""
+    """Class names in their order: a list, "A,B", or a file with one name, or one name and its number, per line."""
     if classes is None:
         return None
     if isinstance(classes, os.PathLike) or (isinstance(classes, str) and _is_class_file(classes)):
@@ -65,11 +66,11 @@ def parse_classes(classes: PathLike | Sequence[str] | None) -> tuple[str, ...] |
 
 
 def _is_class_file(text: str) -> bool:
-    return "," not in text and (Path(text).is_file() or text.endswith(".txt"))
+    return "," not in text and (Path(text).is_file() or text.endswith((".txt", ".csv")))
 
 
 def class_file(path: Path) -> tuple[str, ...]:
-    """The names in a file, one per line; blank lines are left out."""
+    """The names in a file: one per line, or with their numbers, which give the order; blank lines are left out."""
     try:
         text = path.read_text("utf-8-sig")
     except OSError as error:
@@ -78,4 +79,31 @@ def class_file(path: Path) -> tuple[str, ...]:
         raise DataError(
             [Problem(str(path), None, "is not a text in UTF-8", "Write one class name per line")]
         ) from error
-    return tuple(line.strip() for line in text.splitlines() if line.strip())
+    lines = {number: line.strip() for number, line in enumerate(text.splitlines(), start=1) if line.strip()}
+    numbered = {number: found for number, line in lines.items() if (found := _NUMBERED.fullmatch(line))}
+    return _in_order(path, lines, numbered) if numbered else tuple(lines.values())
+
+
+# Dead,0 as DeepForest and keras-retinanet write it.
+_NUMBERED = re.compile(r'"?(?P<name>[^"]*?)"?\s*[,;\t]\s*(?P<number>\d+)')
+
+
+def _in_order(path: Path, lines: dict[int, str], numbered: dict[int, re.Match[str]]) -> tuple[str, ...]:
+    """Names by their numbers, which must be 0, 1, 2 …, each once; a first line without a number is a header."""
+    remedy = "Number the classes 0, 1, 2 …, each once"
+    unnumbered = [line for line in lines if line not in numbered]
+    if unnumbered and unnumbered != [next(iter(lines))]:
+        what = f"{lines[unnumbered[-1]]!r} has no number, and other classes have one"
+        raise DataError([Problem(str(path), unnumbered[-1], what, "Write a number after every name, or after none")])
+    names: dict[int, str] = {}
+    for line, found in numbered.items():
+        number = int(found["number"])
+        if number in names:
+            what = f"{names[number]!r} and {found['name']!r} have the number {number}"
+            raise DataError([Problem(str(path), line, what, remedy)])
+        names[number] = found["name"]
+    missing = sorted(set(range(len(names))) - set(names))
+    if missing:
+        what = f"no class has the number {missing[0]}, and {names[max(names)]!r} has {max(names)}"
+        raise DataError([Problem(str(path), None, what, remedy)])
+    return tuple(names[number] for number in sorted(names))

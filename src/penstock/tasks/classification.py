@@ -76,7 +76,7 @@ class Classification:
     label: str = "auto"
 
     def __post_init__(self) -> None:
-        _set(self, "classes", _checked_classes(self.classes))
+        _set(self, "classes", data_checks.checked_classes(self.classes))
         _set(self, "crop_scale", tuple(self.crop_scale))
         _set(self, "normalize", Normalize(self.normalize).statistics)
         self._check_backbone()
@@ -279,15 +279,6 @@ class Classification:
 
 def _set(task: Classification, name: str, value: Any) -> None:
     object.__setattr__(task, name, value)
-
-
-def _checked_classes(classes: Any) -> tuple[str, ...]:
-    if isinstance(classes, str) or not all(isinstance(name, str) and name for name in classes):
-        raise RecipeError(f"classes={classes!r} must be a list of names.")
-    twice = {name for name in classes if list(classes).count(name) > 1}
-    if twice:
-        raise RecipeError(f"classes has {', '.join(sorted(twice))} more than once.")
-    return tuple(classes)
 
 
 def _between(name: str, value: Any, least: float, most: float) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from typing import Any
 
@@ -10,6 +11,19 @@ from numpy.typing import NDArray
 
 from penstock.errors import DataError, Problem, RecipeError, nearest
 from penstock.samples import Field, Source, Subset, annotations_of, column_of
+from penstock.sources.reading import parse_classes
+
+
+def checked_classes(classes: Any) -> tuple[str, ...]:
+    """The names as a tuple, each once; a path names a file with one per line, such as classes.csv."""
+    if isinstance(classes, os.PathLike) or (isinstance(classes, str) and classes.endswith((".csv", ".txt"))):
+        return parse_classes(classes) or ()
+    if isinstance(classes, str) or not all(isinstance(name, str) and name for name in classes):
+        raise RecipeError(f"classes={classes!r} must be a list of names, or a file such as classes.csv.")
+    twice = {name for name in classes if list(classes).count(name) > 1}
+    if twice:
+        raise RecipeError(f"classes has {', '.join(sorted(twice))} more than once.")
+    return tuple(classes)
 
 
 def image_field(source: Source, name: str) -> str:

@@ -10,7 +10,7 @@ from penstock.flow.budget import process_budget
 from penstock.flow.explaining.constraints import ENOUGH_BATCHES, Held, binding_words
 from penstock.flow.explaining.proposing import cache_words
 from penstock.flow.explaining.unfused import fused_words, unfused_words
-from penstock.flow.explaining.wording import counted, size_words, source_words, step_words
+from penstock.flow.explaining.wording import size_words, source_words, step_words
 from penstock.flow.making.leaves import Leaf
 from penstock.flow.making.program import Program
 from penstock.flow.measuring.hops import HOPS
@@ -20,6 +20,7 @@ from penstock.flow.order.windows import WindowShuffled
 from penstock.flow.steps import Clips, Filter, Repeat, Sample, Shuffle, Skip, Step, Take, Where
 from penstock.flow.streams.sequences import TAKEN_OUT, gives_batches
 from penstock.flow.streams.stream_words import stream_rows, stream_words
+from penstock.wording import counted
 
 if TYPE_CHECKING:
     from penstock.flow.plans import FlowOptions, Plan

@@ -11,6 +11,7 @@ from penstock.flow.making.chains import function_name
 from penstock.flow.making.clips import Clips
 from penstock.flow.steps import Augment, Map, Step, Where
 from penstock.samples import Concat, Source, Subset
+from penstock.wording import counted
 
 _UNITS = (("GB", 2**30), ("MB", 2**20), ("KB", 2**10))
 
@@ -21,17 +22,6 @@ def size_words(size: float) -> str:
         if size >= factor:
             return f"{size / factor:,.{1 if size < 100 * factor else 0}f} {unit}"
     return f"{size:,.0f} bytes"
-
-
-def counted(count: int | None, thing: str) -> str:
-    """How many of something: 1 sample, 3,680 samples, samples without end."""
-    if count is None:
-        return f"{_plural(thing)} without end"
-    return f"{count:,} {thing if count == 1 else _plural(thing)}"
-
-
-def _plural(thing: str) -> str:
-    return f"{thing}es" if thing.endswith("ch") else f"{thing}s"
 
 
 def step_words(step: Step) -> str:

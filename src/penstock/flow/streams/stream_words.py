@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
-from penstock.flow.explaining.wording import counted
 from penstock.flow.making.chains import function_name
 from penstock.flow.steps import Filter, Interleave, Shuffle
 from penstock.flow.streams.feeding import USUAL_WINDOW
 from penstock.flow.streams.streams import GeneratorStream, Stream
+from penstock.wording import counted
 
 if TYPE_CHECKING:
     from penstock.flow.plans import Plan

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from penstock.reporting.markup import Markup, joined, note, shortened, table
-from penstock.reporting.packs import counted
 from penstock.reporting.stories import Story
 from penstock.runs.layout import SAMPLES
+from penstock.wording import counted
 
 MOST_ROWS = 100
 

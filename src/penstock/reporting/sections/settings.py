@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from penstock.reporting.markup import Markup, folded, joined, note, shortened, table, tag
-from penstock.reporting.packs import counted
 from penstock.reporting.run_settings import Setting, further_choices, run_settings
 from penstock.reporting.stories import Story
 from penstock.reporting.wording import MISSING, value_text
+from penstock.wording import counted
 
 LONGEST_VALUE = 200
 

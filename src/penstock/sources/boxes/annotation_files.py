@@ -31,7 +31,9 @@ _EXPECTED = "Expected CSV, Parquet, Pascal VOC (.xml), COCO (.json), YOLO (.txt)
 
 
 def read_rows(annotations: Any, options: ReadingOptions) -> Rows:
-    """Rows of annotations in any accepted form."""
+    """Rows of annotations in any accepted form; rows that were read before stay as they are."""
+    if isinstance(annotations, Rows):
+        return annotations
     if hasattr(annotations, "columns"):
         return _frame_rows(annotations, options)
     if not isinstance(annotations, str | os.PathLike | Sequence):

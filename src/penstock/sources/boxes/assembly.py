@@ -17,6 +17,7 @@ from penstock.sources.boxes.box_checks import CheckedBoxes, check_boxes
 from penstock.sources.boxes.locating import NotFound, keys_of, make_finder, read_sizes
 from penstock.sources.boxes.rows import Rows
 from penstock.sources.reading import ReadingOptions
+from penstock.wording import counted
 
 
 @dataclass
@@ -73,12 +74,23 @@ def _find_images(rows: Rows, options: ReadingOptions) -> _Found:
             missing.add(numbers.setdefault(file, len(numbers)))
         targets[place] = numbers.setdefault(file, len(numbers))
         names.setdefault(int(targets[place]), image.name.replace("\\", "/") or file.name)
+    if options.files and rows.images and (targets < 0).all() and not problems:
+        problems.append(_none_matching(rows, options.files))
     there = np.ones(len(numbers), bool)
     there[list(missing)] = False
     files = list(numbers)
     return _Found(
         files, _unique_names(files, [names[number] for number in range(len(files))]), targets, there, problems
     )
+
+
+def _none_matching(rows: Rows, files: Sequence[Path]) -> Problem:
+    """Rows about other images may be ignored, but not all of them: then the names do not agree."""
+    there = sorted({image.name or image.stem for image in rows.images})
+    shown = ", ".join(repr(name) for name in there[:3]) + (" …" if len(there) > 3 else "")
+    what = f"no row is about any of the {counted(len(files), 'image')} that are read: the names there are {shown}"
+    remedy = f"The images are called {files[0].name!r} and the like: name them alike in both"
+    return Problem(_common_place(rows.tables), None, what, remedy)
 
 
 def _first_rows(rows: Rows) -> NDArray[np.int64]:

@@ -16,6 +16,14 @@ from penstock.geometry import as_boxes
 from penstock.results import BOX_COLUMNS, box_frame
 from penstock.samples import raise_problems
 from penstock.sources.paths import PathLike
+from penstock.sources.rasters.crop_arguments import (
+    DEFAULTS,
+    CropArguments,
+    checked_options,
+    one_name,
+    read_arguments,
+    rows_about,
+)
 from penstock.sources.rasters.raster_parts import RasterPart
 from penstock.sources.rasters.rasters import Rasters
 from penstock.storage.locations import refuses_urls
@@ -26,32 +34,56 @@ if TYPE_CHECKING:
 
 @refuses_urls()
 def split_raster(
-    raster: PathLike,
+    raster: Any = None,
     annotations: Any = None,
-    patch_size: int = 400,
-    patch_overlap: float = 0.05,
-    save_dir: PathLike = ".",
-    allow_empty: bool = False,
-    *,
+    *places: Any,
+    patch_size: int = DEFAULTS.patch_size,
+    patch_overlap: float = DEFAULTS.patch_overlap,
+    save_dir: PathLike = DEFAULTS.save_dir,
+    allow_empty: bool = DEFAULTS.allow_empty,
+    image_name: str | None = None,
     overwrite: bool = False,
+    path_to_raster: Any = None,
+    annotations_file: Any = None,
+    root_dir: PathLike | None = None,
+    base_dir: PathLike | None = None,
     **options: Any,
 ) -> pd.DataFrame:
     """Write crops of a raster as `<stem>_<number>.png` and their boxes as `<stem>.csv`, and return that table.
 
-    Rows of other images are left out. Crops without boxes are written only with `allow_empty`: as a row 0,0,0,0 with
-    the first class. Without annotations all crops are written, no table is, and the one returned has no boxes: what
-    was not looked at is not a negative. Further options are those of `Rasters`: min_kept, lost_boxes, bands, scale …
+    Names, places and numbers are those of DeepForest: `path_to_raster` is raster, `annotations_file` annotations,
+    `base_dir` save_dir; `root_dir` is a folder to look for both files in. After the raster and the annotations (in
+    either order) may follow patch_size, patch_overlap, save_dir, or, as in its 0.x, a folder, a size and an overlap.
+    Crops are numbered column by column, as DeepForest does.
+
+    Rows of other images are left out. `image_name` says which name in the annotations is this raster; by default its
+    file name, or a name that differs from it only in the ending. It is an error if no row is about the raster.
+    Crops without boxes are written only with `allow_empty`: as a row 0,0,0,0 with the first class. Without
+    annotations all crops are written, no table is, and the one returned has no boxes: what was not looked at is not
+    a negative. Further options are those of `Rasters`: min_kept, lost_boxes, bands, scale …
     """
-    options = {"ignore_other_images": True, **options}
-    source = Rasters(_one_file(raster), boxes=annotations, tile_px=patch_size, overlap=patch_overlap, **options)
+    given = read_arguments(
+        raster=one_name("raster", raster, "path_to_raster", path_to_raster),
+        annotations=one_name("annotations", annotations, "annotations_file", annotations_file),
+        places=places,
+        keywords=CropArguments(patch_size, patch_overlap, save_dir, allow_empty),
+        base_dir=base_dir,
+        root_dir=root_dir,
+    )
+    options = {"ignore_other_images": True, **checked_options(options)}
+    file = _one_file(given.raster)
+    labelled = given.annotations is not None
+    boxes = rows_about(file, given.annotations, image_name, options) if labelled else None
+    source = Rasters(file, boxes=boxes, tile_px=given.patch_size, overlap=given.patch_overlap, **options)
     raise_problems(source.problems())
     part = next(part for part in source.parts if isinstance(part, RasterPart))
-    folder = Path(save_dir)
-    stem, labelled = part.raster.path.stem, annotations is not None
-    chosen = part.numbers[part.boxes.counts[part.numbers] > 0] if labelled and not allow_empty else part.numbers
-    names = {int(number): f"{stem}_{number}.png" for number in chosen}
+    folder = Path(given.save_dir)
+    stem = Path(image_name).stem if image_name is not None else file.stem
+    names = _names(part, stem, only_with_boxes=labelled and not given.allow_empty)
+    if not names:
+        raise DataError([_no_crop(file, given.annotations)])
     outputs = [*names.values(), *([f"{stem}.csv"] if labelled else [])]
-    _check_outputs([folder / name for name in outputs], [part.raster.path, annotations], overwrite)
+    _check_outputs([folder / name for name in outputs], [file, given.annotations], overwrite)
     folder.mkdir(parents=True, exist_ok=True)
     _write_crops(part, folder, names)
     if not labelled:
@@ -61,6 +93,23 @@ def split_raster(
     return table
 
 
+def _names(part: RasterPart, stem: str, *, only_with_boxes: bool) -> dict[int, str]:
+    """The file of each tile that is written, by its number in the raster, in the order of DeepForest's numbers.
+
+    It counts columns of tiles from the left, each from the top; a raster here is read row by row.
+    """
+    chosen = part.numbers[part.boxes.counts[part.numbers] > 0] if only_with_boxes else part.numbers
+    row, column = np.divmod(chosen, len(part.grid.columns))
+    numbers = column * len(part.grid.rows) + row
+    return {int(chosen[place]): f"{stem}_{numbers[place]}.png" for place in np.argsort(numbers)}
+
+
+def _no_crop(raster: Path, annotations: Any) -> Problem:
+    place = os.fspath(annotations) if isinstance(annotations, str | os.PathLike) else "annotations"
+    what = f"the rows about {raster.name} have no box that a crop keeps"
+    return Problem(place, None, what, "Pass allow_empty=True to write crops without boxes")
+
+
 def _write_crops(part: RasterPart, folder: Path, names: dict[int, str]) -> None:
     for raw in part.stream():
         name = names.get(int(part.numbers[raw.index]))
@@ -68,8 +117,7 @@ def _write_crops(part: RasterPart, folder: Path, names: dict[int, str]) -> None:
             _write_whole(folder / name, encode_image(part.decode(raw)["image"], "png"))
 
 
-def _one_file(raster: PathLike) -> Path:
-    path = Path(raster)
+def _one_file(path: Path) -> Path:
     if not path.is_file():
         what = "is a folder" if path.is_dir() else "no such file"
         raise DataError([Problem(path.as_posix(), None, what, "Name one raster; ps.Rasters takes many")])

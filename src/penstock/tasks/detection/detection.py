@@ -96,7 +96,7 @@ class Detection:
 
         settings.set_fields(
             self,
-            classes=settings.checked_classes(self.classes),
+            classes=data_checks.checked_classes(self.classes),
             zoom=settings.checked_zoom(self.zoom),
             normalize=Normalize(self.normalize).statistics,
         )

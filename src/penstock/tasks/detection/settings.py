@@ -36,16 +36,6 @@ def check(task: Any) -> None:
             raise RecipeError(f"{name}={value!r} must be none or a whole number from {least}.")
 
 
-def checked_classes(classes: Any) -> tuple[str, ...]:
-    """The names as a tuple, each once."""
-    if isinstance(classes, str) or not all(isinstance(name, str) and name for name in classes):
-        raise RecipeError(f"classes={classes!r} must be a list of names.")
-    twice = {name for name in classes if list(classes).count(name) > 1}
-    if twice:
-        raise RecipeError(f"classes has {', '.join(sorted(twice))} more than once.")
-    return tuple(classes)
-
-
 def checked_zoom(zoom: Any) -> tuple[float, float]:
     """Two factors above zero, the smaller one first."""
     try:
