@@ -11,7 +11,8 @@ torch = pytest.importorskip("torch")
 pytest.importorskip("torchvision")
 
 import penstock as ps  # noqa: E402
-from penstock.tasks.transforms import as_image, own_transform  # noqa: E402
+from penstock.samples import Field, Raw, Schema  # noqa: E402
+from penstock.tasks.transforms import as_image, transformed  # noqa: E402
 from shape_making import SHAPES, Shapes  # noqa: E402
 from transform_functions import inverted, relabelled, speckled  # noqa: E402
 
@@ -137,7 +138,29 @@ def _boxed_sample() -> dict[str, Any]:
         "image": image,
         "boxes": np.array([[5, 10, 25, 20], [50, 0, 60, 40]], np.float32),
         "box_label": np.array([4, 2]),
+        "box_score": np.array([0.4, 0.2]),
     }
+
+
+class Boxed:
+    """One picture with two boxes."""
+
+    schema = Schema(
+        (Field("image", "image"), Field("boxes", "boxes"), Field("box_label", "labels", dtype="int64")), ("a",) * 5
+    )
+
+    def __len__(self) -> int:
+        return 1
+
+    def read(self, index: int) -> Raw:
+        return Raw(index, None)
+
+    def decode(self, raw: Raw) -> dict[str, Any]:
+        return _boxed_sample()
+
+
+def first_sample(transform: Any) -> dict[str, Any]:
+    return transformed(ps.Flow(Boxed()), transform)[0]
 
 
 def test_boxes_go_through_a_pipeline_as_users_of_pascal_voc_write_it() -> None:
@@ -148,23 +171,47 @@ def test_boxes_go_through_a_pipeline_as_users_of_pascal_voc_write_it() -> None:
         boxes = albumentations.BboxParams(format="pascal_voc", label_fields=["category_ids"])
         return albumentations.Compose(steps, bbox_params=boxes)
 
-    made = own_transform(get_transform)(_boxed_sample(), np.random.default_rng(0))
+    made = first_sample(get_transform)
     np.testing.assert_allclose(made["boxes"], [[5, 10, 25, 20]], atol=1e-4)
     assert made["boxes"].dtype == np.float32
     assert made["box_label"].tolist() == [4]
+    assert made["box_score"].tolist() == [0.4]  # whatever else is said of a box goes with it
     assert made["image"][10:20, 5:25].min() == 255
+
+
+def test_a_pipeline_that_moves_pixels_and_has_no_bbox_params_is_refused_before_training() -> None:
+    albumentations = pytest.importorskip("albumentations")
+    flips = albumentations.Compose([albumentations.OneOf([albumentations.HorizontalFlip(p=1)])])
+    with pytest.raises(ps.RecipeError, match="HorizontalFlip moves pixels, and boxes would stay.*bbox_params"):
+        transformed(ps.Flow(Boxed()), flips)
+    colours = albumentations.Compose([albumentations.RandomBrightnessContrast(p=1), albumentations.CoarseDropout(p=1)])
+    assert first_sample(colours)["boxes"].tolist() == _boxed_sample()["boxes"].tolist()
+
+
+def test_a_function_that_calls_a_pipeline_for_the_image_alone_is_refused_before_training() -> None:
+    albumentations = pytest.importorskip("albumentations")
+    flips = albumentations.Compose([albumentations.HorizontalFlip(p=1)])
+    with pytest.raises(ps.RecipeError, match="HorizontalFlip moves pixels, and boxes would stay"):
+        transformed(ps.Flow(Boxed()), lambda image: flips(image=image)["image"])
+
+
+def test_a_transform_of_torchvision_that_leaves_arrays_as_they_are_is_refused() -> None:
+    from torchvision.transforms import v2
+
+    with pytest.raises(ps.RecipeError, match="leaves numpy arrays as they are"):
+        batch_of(v2.RandomHorizontalFlip(p=1.0))
+    flipped = batch_of(v2.Compose([v2.ToImage(), v2.RandomHorizontalFlip(p=1.0)]))
+    assert torch.equal(flipped["image"].flip(2), batch_of(lambda image: image)["image"])
 
 
 def test_boxes_of_another_format_are_refused() -> None:
     albumentations = pytest.importorskip("albumentations")
     boxes = albumentations.BboxParams(format="coco", label_fields=["category_ids"])
     with pytest.raises(ps.RecipeError, match="pascal_voc"):
-        own_transform(albumentations.Compose([albumentations.HorizontalFlip()], bbox_params=boxes))
+        first_sample(albumentations.Compose([albumentations.HorizontalFlip()], bbox_params=boxes))
 
 
 def test_an_image_that_changes_its_size_must_take_its_boxes_along() -> None:
-    crop = own_transform(lambda image: image[:20, :20])
-    with pytest.raises(ps.RecipeError, match="boxes do not follow"):
-        crop(_boxed_sample())
-    brighter = own_transform(lambda image: np.minimum(image, 100))
-    assert brighter(_boxed_sample())["image"].max() == 100
+    with pytest.raises(ps.HopError, match="made 20×20 px of 60×40 px, and boxes did not follow"):
+        first_sample(lambda image: image[:20, :20])
+    assert first_sample(lambda image: np.minimum(image, 100))["image"].max() == 100

@@ -67,7 +67,10 @@ def described_function(function: Callable[..., Any]) -> Any:
     function = getattr(function, "__func__", function)
     code = getattr(function, "__code__", None)
     name = getattr(function, "__qualname__", type(function).__qualname__)
-    return [name, None if code is None else _described_code(code)]
+    if code is not None:
+        return [name, _described_code(code)]
+    words = repr(function)  # of an object that can be called, such as a pipeline: what it was made with
+    return [name, None if " at 0x" in words else words]
 
 
 def _described_code(code: Any) -> Any:

@@ -2,24 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 
+from penstock.augment.applying import kinds_of
 from penstock.augment.steps import Geometric, Pixelwise
 from penstock.errors import RecipeError, one_of
 from penstock.flow import steps
 from penstock.flow.budget import bytes_of
 from penstock.flow.building import not_a_source
+from penstock.flow.pixel_moves import as_function, check_moves
 from penstock.flow.plans import Executor, FlowOptions, Mixture, OnBadSample, Plan
 from penstock.flow.running import Running
 from penstock.flow.state import checked_state
 from penstock.flow.streams.sequences import check_on_items, gives_batches, plan_of_items
 from penstock.flow.streams.streams import Stream
-from penstock.samples import Sample, Source, checked_index
+from penstock.samples import Kind, Sample, Source, checked_index
 from penstock.storage.locations import refuses_urls
 
 if TYPE_CHECKING:
@@ -79,7 +81,8 @@ class Flow:
     ) -> Flow:
         """An augmentation, or a function of a sample (of one `field` of it; `batched`: of a whole batch).
 
-        A function that has a parameter `rng` is random. `workers=n` lets at most n calls run at once.
+        A function that has a parameter `rng` is random. `workers=n` lets at most n calls run at once. A pipeline of
+        albumentations gets the image with its boxes, masks and keypoints, and is seeded for each sample.
         """
         if isinstance(step, (Geometric, Pixelwise)):
             if isinstance(step, type):
@@ -89,6 +92,8 @@ class Flow:
                     f"{type(step).__name__} knows its fields and works on samples: leave field and batched out."
                 )
             return self._with(steps.Augment(step))
+        if not batched:
+            step = as_function(step, field)
         return self._with(steps.Map(step, field, batched, steps.number_or_auto("workers", workers)))
 
     def filter(self, function: Callable[[Sample], bool]) -> Flow:
@@ -153,6 +158,8 @@ class Flow:
 
         check = check_on_items if gives_batches(self._plan.source) else check_next
         check(self._plan.steps, step)
+        for kinds in kinds_in(self._plan):
+            check_moves(kinds, self._plan.steps, step)
         if self._plan.stream is not None:
             from penstock.flow.streams.stream_running import check_on_stream
 
@@ -268,6 +275,14 @@ def source_cached(flow: Flow, place: str | Path) -> Flow:
 def rewritten(flow: Flow, plan: Plan | None = None, **options: Any) -> Flow:
     """A new flow of another plan, or that runs with other options; it begins at the first epoch."""
     return _flow(flow._plan if plan is None else plan, replace(flow._options, **options))
+
+
+def kinds_in(plan: Plan) -> list[Mapping[str, Kind]]:
+    """The kinds of the fields of each source of a plan, where they are known before a sample comes."""
+    if plan.mixture is not None:
+        return [kinds for member in plan.mixture.plans for kinds in kinds_in(member)]
+    schema = plan.source.schema if plan.source is not None else plan.stream.schema if plan.stream is not None else None
+    return [] if schema is None or gives_batches(plan.source) else [kinds_of(schema)]
 
 
 def running_of(plan: Plan, options: FlowOptions) -> Running:

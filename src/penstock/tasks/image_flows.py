@@ -12,7 +12,7 @@ from typing import Any
 from penstock.augment import CenterCrop, HorizontalFlip, RandomResizedCrop, Resize, VerticalFlip
 from penstock.flow.flow import Flow
 from penstock.samples import Source
-from penstock.tasks.transforms import own_transform
+from penstock.tasks.transforms import transformed
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ def training_flow(source: Source, crops: Crops, *, seed: int, transform: Any, **
     """Shuffled, with the user's own transform first; without augmentation it fits to the size as it is."""
     flow = Flow(source, seed, **options).shuffle()
     if transform is not None:
-        flow = flow.map(own_transform(transform))
+        flow = transformed(flow, transform)
     if not crops.augment:
         return flow.map(Resize(crops.size)) if transform is not None else _middle(flow, crops)
     flow = flow.map(RandomResizedCrop(crops.size, scale=crops.scale))

@@ -1,7 +1,7 @@
 """The user's own transforms on single samples in a flow: a function, or an albumentations pipeline.
 
-Boxes go through a pipeline that has `bbox_params` of the format pascal_voc, and their classes with them; a function
-`get_transform(augment)` that makes such a pipeline may be passed as it is.
+Boxes go through a pipeline that has `bbox_params` of the format pascal_voc, and their classes with them; one that
+moves pixels and has none is refused. A function `get_transform(augment)` that makes a pipeline may be passed as it is.
 
 What is random in them follows from the sample, so that the same bits come however the flow is run: a function takes
 `rng`, a pipeline is seeded before each sample. An image comes back as H×W×3, or 3×H×W as ToTensorV2 gives it, of uint8,
@@ -10,9 +10,7 @@ or of floats from 0 to 1, which become levels again.
 
 from __future__ import annotations
 
-import copy
 import inspect
-import threading
 from collections.abc import Callable
 from typing import Any
 
@@ -20,122 +18,57 @@ import numpy as np
 from numpy.typing import NDArray
 
 from penstock.errors import RecipeError
+from penstock.flow.flow import Flow
+from penstock.flow.movers import is_of_albumentations
+from penstock.flow.pipelines import IMAGE, Pipeline
+from penstock.flow.pixel_moves import check_torchvision
 from penstock.flow.steps import takes_rng
 from penstock.samples import Sample
 
-IMAGE, BOXES, BOX_LABEL = "image", "boxes", "box_label"
 AUGMENT = "augment"
 SAMPLE_NAMES = ("sample", "item", "example")
 
 
-def own_transform(transform: Any) -> Callable[..., Sample]:
-    """What `Flow.map` takes, made of what a user gives."""
+def transformed(flow: Flow, transform: Any) -> Flow:
+    """A flow with what a user gives as transform."""
     if not callable(transform):
         raise RecipeError(f"transform takes a function or an albumentations pipeline, not {type(transform).__name__}.")
-    if type(transform).__module__.split(".")[0] in ("albumentations", "albumentationsx"):
-        return Pipeline(transform)
+    if is_of_albumentations(transform):
+        return flow.map(Pipeline(transform, as_image))
     if _first_parameter(transform) == AUGMENT:
-        return own_transform(transform(**{AUGMENT: True}))
-    return RandomFunction(transform) if takes_rng(transform) else PlainFunction(transform)
+        return transformed(flow, transform(**{AUGMENT: True}))
+    of_samples = _first_parameter(transform) in SAMPLE_NAMES
+    check_torchvision(transform, IMAGE)
+    function = (RandomFunction if takes_rng(transform) else PlainFunction)(transform, of_samples)
+    return flow.map(function, field=None if of_samples else IMAGE)
 
 
 class PlainFunction:
-    """A function of an image; of the whole sample, where its first parameter is called sample."""
+    """A function of an image; of the whole sample, if its first parameter is called sample."""
 
-    def __init__(self, function: Callable[..., Any]) -> None:
+    def __init__(self, function: Callable[..., Any], of_samples: bool) -> None:
         self.func = function  # the name by which fingerprints find the code of the user
-        self._of_samples = _first_parameter(function) in SAMPLE_NAMES
+        self._finish = _finished_sample if of_samples else as_image
 
-    def __call__(self, sample: Sample) -> Sample:
-        return _applied(self.func, self._of_samples, sample)
+    def __call__(self, value: Any) -> Any:
+        return self._finish(self.func(value))
 
 
 class RandomFunction:
     """A function that takes `rng`: a generator that belongs to this sample alone."""
 
-    def __init__(self, function: Callable[..., Any]) -> None:
+    def __init__(self, function: Callable[..., Any], of_samples: bool) -> None:
         self.func = function
-        self._of_samples = _first_parameter(function) in SAMPLE_NAMES
+        self._finish = _finished_sample if of_samples else as_image
 
-    def __call__(self, sample: Sample, rng: np.random.Generator) -> Sample:
-        return _applied(self.func, self._of_samples, sample, rng=rng)
+    def __call__(self, value: Any, rng: np.random.Generator) -> Any:
+        return self._finish(self.func(value, rng=rng))
 
 
-def _applied(function: Callable[..., Any], of_samples: bool, sample: Sample, **more: Any) -> Sample:
-    made = function(sample if of_samples else sample[IMAGE], **more)
-    if not of_samples:
-        image = as_image(made)
-        return {**sample, IMAGE: unmoved(image, np.asarray(sample[IMAGE])) if BOXES in sample else image}
+def _finished_sample(made: Any) -> Sample:
     if not isinstance(made, dict) or IMAGE not in made:
         raise RecipeError(f"the transform gave {_described(made)}. It gets a sample as a dict and must return one.")
     return {**made, IMAGE: as_image(made[IMAGE])}
-
-
-class Pipeline:
-    """An albumentations pipeline: one copy for each thread, seeded for each sample."""
-
-    def __init__(self, pipeline: Any) -> None:
-        if not hasattr(pipeline, "set_random_seed"):
-            raise RecipeError(
-                f"{type(pipeline).__name__} cannot be seeded for each sample. Put it into albumentations.Compose([…]), "
-                "and use albumentations from 1.4.19."
-            )
-        self.pipeline = pipeline
-        self._label_field = _label_field(pipeline)
-        self._threads = threading.local()
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {"pipeline": self.pipeline}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__init__(state["pipeline"])  # type: ignore[misc]
-
-    def __call__(self, sample: Sample, rng: np.random.Generator) -> Sample:
-        own = getattr(self._threads, "pipeline", None)
-        if own is None:  # a pipeline keeps its generators in itself, so two threads must not share one
-            own = self._threads.pipeline = copy.deepcopy(self.pipeline)
-        own.set_random_seed(int(rng.integers(2**32)))
-        image = np.ascontiguousarray(sample[IMAGE])
-        if BOXES in sample:
-            return self._with_boxes(own, sample, image)
-        return {**sample, IMAGE: as_image(own(image=image)["image"])}
-
-    def _with_boxes(self, own: Any, sample: Sample, image: NDArray[Any]) -> Sample:
-        """Boxes follow; those that the pipeline drops are dropped with their classes."""
-        if self._label_field is None:
-            made = own(image=image)
-            return {**sample, IMAGE: unmoved(as_image(made["image"]), image)}
-        labels = np.asarray(sample[BOX_LABEL]).tolist()
-        given = {"bboxes": np.asarray(sample[BOXES]).tolist(), self._label_field: labels}
-        made = own(image=image, **given)
-        boxes = np.asarray(made["bboxes"], np.float32).reshape(-1, 4)
-        kept = np.asarray(made[self._label_field], np.int64).reshape(-1)
-        return {**sample, IMAGE: as_image(made["image"]), BOXES: boxes, BOX_LABEL: kept}
-
-
-def _label_field(pipeline: Any) -> str | None:
-    """The name under which a pipeline takes the classes of boxes; None where it takes no boxes."""
-    boxes = getattr(pipeline, "processors", {}).get("bboxes")
-    if boxes is None:
-        return None
-    if boxes.params.format != "pascal_voc":
-        raise RecipeError(
-            f"bbox_params has the format {boxes.params.format!r}; boxes here are 'pascal_voc' (x1 y1 x2 y2)."
-        )
-    names = list(boxes.params.label_fields or ())
-    if len(names) != 1:
-        raise RecipeError(f"bbox_params has label_fields={names}; it needs one, such as ['category_ids'].")
-    return str(names[0])
-
-
-def unmoved(image: NDArray[Any], before: NDArray[Any]) -> NDArray[Any]:
-    """An image beside which boxes stay as they are: it must have kept its size."""
-    if image.shape != before.shape:
-        raise RecipeError(
-            f"the transform made {image.shape[1]}×{image.shape[0]} px of {before.shape[1]}×{before.shape[0]} px, and "
-            "boxes do not follow. Give the pipeline bbox_params, or write a function of the whole sample."
-        )
-    return image
 
 
 def as_image(value: Any) -> NDArray[Any]:

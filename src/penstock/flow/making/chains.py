@@ -15,6 +15,8 @@ from penstock.augment.steps import is_geometric
 from penstock.errors import HopError, RecipeError
 from penstock.flow.making.randomness import generator_at
 from penstock.flow.order.draws import Draws
+from penstock.flow.pipelines import Pipeline
+from penstock.flow.pixel_moves import check_boxes_inside, check_field_kept_size
 from penstock.flow.steps import Augment, Map
 from penstock.samples import Kind, Sample
 
@@ -42,9 +44,15 @@ Chain = tuple[Link, ...]
 
 def run_chain(chain: Chain, sample: Sample, kinds: Mapping[str, Kind], draw: Draws) -> Sample:
     """All steps on one sample; `draw` says which it is."""
+    before, is_mapped = sample, False
     for link in chain:
         step = link.step
-        sample = _augmented(link, step, sample, kinds, draw) if isinstance(step, Augment) else call(link, sample, draw)
+        if isinstance(step, Augment):
+            sample = _augmented(link, step, sample, kinds, draw)
+        else:
+            sample, is_mapped = call(link, sample, kinds, draw), True
+    if is_mapped and "boxes" in kinds.values():
+        check_boxes_inside(before, sample, kinds)
     return sample
 
 
@@ -56,7 +64,7 @@ def _augmented(link: Link, step: Augment, sample: Sample, kinds: Mapping[str, Ki
     return apply_geometric(sample, kinds, views)
 
 
-def call(link: Link, sample: Sample, draw: Draws) -> Sample:
+def call(link: Link, sample: Sample, kinds: Mapping[str, Kind], draw: Draws) -> Sample:
     """A function of the user on one sample, which it gets as a dictionary of its own."""
     step = link.step
     assert isinstance(step, Map)
@@ -64,7 +72,11 @@ def call(link: Link, sample: Sample, draw: Draws) -> Sample:
     if step.field is not None:
         if step.field not in sample:
             raise RecipeError(f"map(field={step.field!r}): a sample has {', '.join(sample)}.")
-        return {**sample, step.field: step.function(sample[step.field], **more)}
+        value = step.function(sample[step.field], **more)
+        check_field_kept_size(step.field, sample, value, kinds)
+        return {**sample, step.field: value}
+    if isinstance(step.function, Pipeline):
+        more["kinds"] = kinds
     made = step.function(dict(sample), **more)
     if not isinstance(made, dict):
         raise RecipeError(
@@ -86,7 +98,11 @@ def call_batched(link: Link, batch: dict[str, Any], epoch: int, number: int) -> 
     bits = int(seeds.sample_bits(link.seed, link.number, np.array([epoch]), np.array([number]))[0])
     more: dict[str, Any] = {"rng": generator_at(bits)} if step.is_random else {}
     name = function_name(step.function)
+    if step.field is not None and step.field not in batch:
+        raise RecipeError(f"map(field={step.field!r}): a batch has {', '.join(batch)}.")
     try:
+        if step.field is not None:
+            return {**batch, step.field: step.function(batch[step.field], **more)}
         made = step.function(batch, **more)
     except Exception as error:
         raise HopError("transform", f"batch {number}", f"{type(error).__name__}: {error}") from error

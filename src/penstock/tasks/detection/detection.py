@@ -14,7 +14,7 @@ from penstock.tasks import data_checks
 from penstock.tasks.detection import box_data, settings
 from penstock.tasks.detection.boxed import boxed
 from penstock.tasks.task import Answers, Batch, Goal, Judged
-from penstock.tasks.transforms import own_transform
+from penstock.tasks.transforms import transformed
 
 if TYPE_CHECKING:
     import torch
@@ -176,7 +176,7 @@ class Detection:
     def training_flow(self, source: Source, *, seed: int, transform: Any = None, **options: Any) -> Flow:
         """Whole samples in a new order each epoch; what is random on images comes on the device."""
         flow = Flow(self.seen(source), seed, **options).shuffle()
-        return flow if transform is None else flow.map(own_transform(transform))
+        return flow if transform is None else transformed(flow, transform)
 
     def evaluation_flow(self, source: Source, **options: Any) -> Flow:
         """Whole samples, in order."""
