@@ -225,7 +225,7 @@ class Classification:
         """Losses and answers of a batch with labels, in one pass; `loss` of the answers has one for each sample."""
         logits = self._logits(network, batch)
         losses = self._losses(logits, batch)
-        return Judged({"loss": losses.mean()}, {**self._answers(logits), "loss": losses.losses})
+        return Judged({"loss": losses.mean()}, {**self._answers(logits), "loss": losses.losses}, losses.weights.sum())
 
     def answer(self, network: torch.nn.Module, batch: Batch) -> Answers:
         """The probability of each class, N×classes."""

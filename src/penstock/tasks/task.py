@@ -38,10 +38,15 @@ class Goal(NamedTuple):
 
 
 class Judged(NamedTuple):
-    """One forward pass over a batch of evaluation: its losses, and the answers."""
+    """One forward pass over a batch of evaluation: its losses, the answers, and how much the batch counts.
+
+    A mean over the whole set is that of the batches by `weight`, so it does not depend on how the set was cut into
+    batches or dealt to ranks. None where every sample counts the same.
+    """
 
     losses: Mapping[str, torch.Tensor]  # `loss` is the sum that training would use
     answers: Answers
+    weight: torch.Tensor | None = None
 
 
 class Scores(Protocol):

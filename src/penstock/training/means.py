@@ -1,7 +1,8 @@
-"""Means of losses over an epoch, weighted by samples, over all ranks."""
+"""Means of losses over an epoch, weighted by what each batch counts, over all ranks."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -14,33 +15,34 @@ class Means:
 
     def __init__(self) -> None:
         self._sums: dict[str, torch.Tensor] = {}
-        self._rows = 0
+        self._weight: float | torch.Tensor = 0.0
 
-    def add(self, values: Mapping[str, torch.Tensor], rows: int) -> None:
-        """The means of a batch of so many samples."""
-        self._rows += rows
+    def add(self, values: Mapping[str, torch.Tensor], weight: float | torch.Tensor) -> None:
+        """The means of a batch that counts so much: as many as its samples, where each counts the same."""
+        self._weight = self._weight + (weight.detach() if isinstance(weight, torch.Tensor) else weight)
         for name, value in values.items():
-            weighted = value.detach().float() * rows
+            weighted = value.detach().float() * weight
             self._sums[name] = self._sums[name].to(weighted) + weighted if name in self._sums else weighted
 
     def state(self) -> dict[str, Any]:
         """The sums of this rank, as plain values."""
-        return {"sums": {name: float(value) for name, value in self._sums.items()}, "rows": self._rows}
+        return {"sums": {name: float(value) for name, value in self._sums.items()}, "rows": float(self._weight)}
 
     @classmethod
     def restored(cls, state: Mapping[str, Any]) -> Means:
         """Go on where a state was taken."""
         means = cls()
         means._sums = {name: torch.tensor(value) for name, value in state["sums"].items()}
-        means._rows = state["rows"]
+        means._weight = float(state["rows"])
         return means
 
     def compute(self) -> dict[str, float]:
-        """The means over all ranks; every rank must ask, also one that saw nothing."""
+        """The means over all ranks, NaN where nothing counted; every rank must ask, also one that saw nothing."""
         parts = _gathered(self.state())
-        rows = sum(part["rows"] for part in parts)
+        weight = sum(part["rows"] for part in parts)
         names = dict.fromkeys(name for part in parts for name in part["sums"])
-        return {name: sum(part["sums"].get(name, 0.0) for part in parts) / rows for name in names} if rows else {}
+        sums = {name: sum(part["sums"].get(name, 0.0) for part in parts) for name in names}
+        return {name: value / weight if weight else math.nan for name, value in sums.items()}
 
 
 def _gathered(own: Any) -> list[Any]:

@@ -182,8 +182,8 @@ class Module(lightning.LightningModule):
         rows = len(batch["index"])
         if not rows or self.last_evaluation is None:  # this rank got no sample of a short batch
             return
-        losses, answers = self.task.judge(self.network, batch)
-        self.last_evaluation.means.add(losses, rows)
+        losses, answers, weight = self.task.judge(self.network, batch)
+        self.last_evaluation.means.add(losses, rows if weight is None else weight)
         self.last_evaluation.scores.update(answers, batch)
 
     def on_validation_epoch_end(self) -> None:

@@ -48,8 +48,12 @@ def beginning(folder: Path, settings: Mapping[str, Any], resume: str) -> Beginni
 
 def beginning_of_others(folder: Path) -> Beginning:
     """Where ranks that do not write begin: as the first one, which has checked the folder, or is doing so."""
-    chosen = Run(folder).chosen.get("train") if (folder / layout.SETTINGS).exists() else None
-    return Beginning(False, last_checkpoint(folder), chosen or {})
+    if not (folder / layout.SETTINGS).exists():
+        return Beginning()
+    run = Run(folder)
+    # A rank that trains while the first one does not would wait for it for ever.
+    is_finished = run.environment.get("outcome") == FINISHED
+    return Beginning(is_finished, last_checkpoint(folder), run.chosen.get("train") or {})
 
 
 def last_checkpoint(folder: Path) -> Path | None:

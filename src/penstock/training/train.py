@@ -97,7 +97,8 @@ def _trained(
         start = beginning_of_others(folder)
     extras = Extras(logger, as_list(callbacks), trainer or {}, transform)
     if start.is_finished:
-        print(f"penstock: {folder} is finished: nothing is left to train.")
+        if is_first_rank():
+            print(f"penstock: {folder} is finished: nothing is left to train.")
         return Run(folder)
     if hasattr(task, "stage_names"):
         from penstock.training.staged import StagedTraining

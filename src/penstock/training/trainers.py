@@ -137,6 +137,12 @@ def module_for(task: Task, data: Any = None, *, transform: Callable[..., Any] | 
     `options` are those of TrainOptions, DataOptions and FeedOptions, by name. Weights that the task begins with are
     loaded, or downloaded if it says so.
     """
+    if hasattr(task, "stage_names"):
+        names = ", ".join(task.stage_names)
+        raise RecipeError(
+            f"{type(task).__name__} is trained in stages ({names}), each with a module of its own: "
+            'ps.module_for(task.stage("frames"), data). ps.train runs them one after another.'
+        )
     settings = settings_of(options)
     if data is None:
         rate = learning_rate(settings.train, chosen_batch_size(settings.train, 2**62, device_type(settings.train)))

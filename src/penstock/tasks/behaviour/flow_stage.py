@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from penstock.flow.flow import Flow
@@ -29,7 +29,7 @@ class FlowStage(Stage):
         return Goal("val_loss", larger_is_better=False)
 
     def fitted_to(self, source: Source) -> FlowStage:
-        return self
+        return replace(self, behaviour=self.behaviour.fitted_to(source))
 
     def training_flow(self, source: Source, *, seed: int, transform: Any = None, **options: Any) -> Flow:
         """Pairs of frames of one video, in a new order each epoch, at most so many."""

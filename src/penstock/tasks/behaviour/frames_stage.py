@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -37,7 +37,7 @@ class FramesStage(Stage):
         return self.behaviour.goal
 
     def fitted_to(self, source: Source) -> FramesStage:
-        return self
+        return replace(self, behaviour=self.behaviour.fitted_to(source))
 
     # Data
 
@@ -140,7 +140,7 @@ class FramesStage(Stage):
 
         logits = self._logits(network, batch)
         losses = behaviour_losses(self.behaviour, logits[""].float(), batch["label"])
-        return Judged({"loss": losses.mean()}, {**self._answers(logits), "loss": losses.losses})
+        return Judged({"loss": losses.mean()}, {**self._answers(logits), "loss": losses.losses}, losses.weights.sum())
 
     def answer(self, network: torch.nn.Module, batch: Batch) -> Answers:
         """Probabilities of both streams together, and of each alone."""

@@ -81,7 +81,7 @@ class SequenceStage(Stage):
         logits = self._logits(network, batch)
         losses = self._losses(logits, batch)
         windows = losses.losses.unflatten(0, logits.shape[:2]).mean(dim=1)
-        return Judged({"loss": losses.mean()}, {**self._answers(logits), "loss": windows})
+        return Judged({"loss": losses.mean()}, {**self._answers(logits), "loss": windows}, losses.weights.sum())
 
     def answer(self, network: torch.nn.Module, batch: Batch) -> Answers:
         """Probabilities, windows × frames × behaviours."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -71,8 +70,8 @@ class BoxSetScores(Metric):
         ]
         return {**found.scores(), "ap50": everything.ap50, "ap": everything.ap}
 
-    def _boxes(self, rows: Sequence[torch.Tensor], samples: np.ndarray[Any, Any]) -> ImageBoxes:
-        values = dim_zero_cat(list(rows)).cpu().numpy()
+    def _boxes(self, rows: list[torch.Tensor] | torch.Tensor, samples: np.ndarray[Any, Any]) -> ImageBoxes:
+        values = dim_zero_cat(rows).cpu().numpy()  # a list, or one tensor where ranks were put together
         images = np.searchsorted(samples, values[:, 0])
         return ImageBoxes(images, values[:, 1:5], values[:, 5].astype(np.int64), values[:, 6])
 

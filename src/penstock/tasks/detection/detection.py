@@ -265,7 +265,7 @@ class Detection:
             losses |= dict(zip(rows, (Losses(*one) for one in zip(*columns, strict=True)), strict=True))
             found |= dict(zip(rows, self._found(network, seen, images[rows[0]]), strict=True))
         every = Losses.of([losses[row] for row in range(len(images))])
-        return Judged(every.named(), {**_answers(found), "loss": every.classes + every.boxes})
+        return Judged(every.named(), {**_answers(found), "loss": every.classes + every.boxes}, every.anchors.sum())
 
     def answer(self, network: torch.nn.Module, batch: Batch) -> Answers:
         """For each image its boxes, their class numbers and their scores, best first."""
