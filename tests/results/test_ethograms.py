@@ -40,6 +40,30 @@ def test_background_is_where_nothing_else_is_whatever_its_probability() -> None:
 def test_short_bouts_become_background() -> None:
     found = ethogram([[0, 0, 0], [0, 1, 0], [0, 0, 0], [0, 0, 1], [0, 0, 1]], min_bout_frames=[9, 2, 2])
     assert found.predictions.tolist() == [[1, 0, 0], [1, 0, 0], [1, 0, 0], [0, 0, 1], [0, 0, 1]]
+    assert found.changed_frame_count == 1 and found.changed_frames.tolist() == [1, 1, 0]
+    assert found.summary()["changed_frames"].tolist() == [1, 1, 0]
+
+
+@pytest.mark.parametrize("exclusive", [False, True])
+def test_a_behaviour_that_fills_a_clip_is_never_taken_for_a_short_bout(exclusive: bool) -> None:
+    found = ethogram(np.tile([0.0003, 0.9987, 0.001], (56, 1)), min_bout_frames=[1, 99, 94], exclusive=exclusive)
+    assert (found.predictions == [0, 1, 0]).all()
+    assert found.changed_frame_count == 0
+
+
+def test_one_at_a_time_a_dropped_bout_gets_its_more_likely_neighbour() -> None:
+    walk, rear, rest = [0.1, 0.8, 0.1], [0.05, 0.4, 0.55], [0.8, 0.1, 0.1]
+    found = ethogram([walk] * 3 + [rear] * 2 + [rest] * 3, exclusive=True, min_bout_frames=[1, 1, 4])
+    assert found.predictions.argmax(axis=1).tolist() == [1] * 5 + [0] * 3
+    assert (found.predictions.sum(axis=1) == 1).all()
+    assert found.changed_frame_count == 2
+
+
+def test_probabilities_near_a_threshold_are_counted() -> None:
+    found = ethogram([[0.5, 0.51, 0.9], [0.5, 0.485, 0.3], [0.5, 0.1, 0.69]], thresholds=[0.5, 0.5, 0.7])
+    assert found.near_threshold.tolist() == [0, 2, 1]
+    close = ethogram([[0.2, 0.405, 0.395], [0.1, 0.8, 0.1]], exclusive=True)
+    assert close.near_threshold.tolist() == [0, 1, 0]
 
 
 def test_one_behaviour_at_a_time_is_the_most_likely() -> None:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import click
 
 from penstock.cli.options import adding
+from penstock.prediction.behaviour.decisions import OFF, decision_lines
 
 
 def number_or_auto(text: str) -> int | str:
@@ -16,6 +17,20 @@ def number_or_auto(text: str) -> int | str:
     if text != "auto" and not text.isdecimal():
         raise click.BadParameter(f"{text!r} is neither a whole number nor auto.")
     return text if text == "auto" else int(text)
+
+
+def bout_frames(text: str) -> int | str:
+    """A whole number, or off."""
+    if text != OFF and not text.isdecimal():
+        raise click.BadParameter(f"{text!r} is neither a whole number of frames nor {OFF}.")
+    return text if text == OFF else int(text)
+
+
+def tell_decisions(facts: Mapping[str, Any]) -> None:
+    """Say beside the results what stands between probabilities and answers."""
+    if "changed_frames" in facts:
+        for line in decision_lines(facts, "--min-bout-frames off"):
+            click.echo(line, err=True)
 
 
 ANSWER_OPTIONS: dict[str, tuple[Any, str]] = {
@@ -27,6 +42,7 @@ ANSWER_OPTIONS: dict[str, tuple[Any, str]] = {
     ),
     "device": (str, "Where the network answers, such as cpu, or cuda:0,cuda:1; by default a GPU where there is one."),
     "progress": (bool, "Show a progress bar."),
+    "min_bout_frames": (bout_frames, "Behaviour: the shortest bout, in frames, or off. [default: as training decided]"),
     "truth": (str, "True boxes (a table, layer, folder or quoted pattern) to compare a file or folder of boxes with."),
     "min_score": (float, "With --truth: leave out boxes below this score."),
     "iou": (float, "With --truth: a match needs more overlap than this, as intersection over union."),

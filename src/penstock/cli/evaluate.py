@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from penstock.cli.answering import answer_options
+from penstock.cli.answering import answer_options, tell_decisions
 from penstock.cli.examples import examples
 from penstock.cli.programs import tell_program
 from penstock.errors import require_learning
@@ -34,7 +34,8 @@ def evaluate(run: str, data: str | None, output: str | None, as_json: bool, **op
     found = evaluating.evaluate(run, data, **options)
     if output is not None:
         found.save(output)
-    facts = {"samples": found.samples, "scores": found.scores, "details": found.details}
+    tell_decisions(found.facts)
+    facts = {"samples": found.samples, "scores": found.scores, "facts": found.facts, "details": found.details}
     if options["truth"] is not None:
         facts |= found.scores
         _say_unlisted(found.details["not_in_truth"], "video" if "behaviours" in found.details else "image")

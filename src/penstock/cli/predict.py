@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from penstock.cli.answering import answer_options
+from penstock.cli.answering import ANSWER_OPTIONS, answer_options, tell_decisions
 from penstock.cli.examples import examples
 from penstock.cli.options import SOURCE_OPTIONS, adding
 from penstock.cli.programs import tell_program
@@ -46,6 +46,7 @@ VIDEO_OPTIONS: dict[str, tuple[Any, str]] = {
     "fit": (click.Choice(FITS), "Behaviour: how frames are brought to the model's size. [default: as trained]"),
     "crop": (str, "Behaviour: x,y,width,height of the frame that is looked at. [default: as trained]"),
     "fresh": (bool, "Behaviour: predict again what is there already."),
+    "min_bout_frames": ANSWER_OPTIONS["min_bout_frames"],
 }
 
 
@@ -68,7 +69,7 @@ VIDEO_OPTIONS: dict[str, tuple[Any, str]] = {
 )
 @answer_options(predicting.predict)
 @adding(BOX_OPTIONS, {field.name: None for field in dataclasses.fields(FindingOptions)})
-@adding(VIDEO_OPTIONS, {"fit": None, "crop": None, "fresh": False})
+@adding(VIDEO_OPTIONS, {"fit": None, "crop": None, "fresh": False, "min_bout_frames": None})
 @click.option("--plot", default=None, help="Boxes: draw them over their images (.png, .jpg, .webp).")
 @click.option("--json", "as_json", is_flag=True, help="The rows, or the files that were written, for programs.")
 def predict(
@@ -81,16 +82,23 @@ def predict(
         name: value for name, value in options.items() if name not in own or (value is not None and value is not False)
     }
     paths: Any = list(data) if len(data) > 1 else data[0]
+    facts: dict[str, Any] = {}
     if plot is None:
-        return _told([_answered(run, paths, output, given)], as_json)
-    return _told(_plotted(run, paths, output, plot, given), as_json)
+        found = [_answered(run, paths, output, given, facts)]
+    else:
+        found = _plotted(run, paths, output, plot, given)
+    tell_decisions(facts)
+    return _told(found, facts, as_json)
 
 
-def _answered(run: str, paths: Any, output: str | None, given: dict[str, Any]) -> Any:
-    """What is found; what was wrong with videos is told beside it, also where one that cannot be read is an error."""
+def _answered(run: str, paths: Any, output: str | None, given: dict[str, Any], facts: dict[str, Any]) -> Any:
+    """What is found; what was wrong with videos is told beside it, also where one that cannot be read is an error.
+
+    `facts` gets what is counted on the way.
+    """
     problems: list[Problem] = []
     try:
-        return predicting.predict(run, paths, output=output, on_problem=problems.append, **given)
+        return predicting.predict(run, paths, output=output, on_problem=problems.append, on_facts=facts.update, **given)
     finally:
         for problem in problems[:SHOWN_PROBLEMS]:
             click.echo(f"warning: {problem}", err=True)
@@ -107,12 +115,12 @@ def _plotted(run: str, paths: Any, output: str | None, plot: str, given: dict[st
     return [table if output is None else Path(output), plot_boxes(table, plot)]
 
 
-def _told(results: list[Any], as_json: bool) -> int:
+def _told(results: list[Any], facts: dict[str, Any], as_json: bool) -> int:
     """Say which files were written, or show the table."""
     files = [result for result in results if isinstance(result, Path)]
     tables = [_table(result) for result in results if not isinstance(result, Path)]
     if as_json:
-        tell_program({"files": files, **({"rows": _rows(tables[0])} if tables else {})})
+        tell_program({"files": files, "facts": facts, **({"rows": _rows(tables[0])} if tables else {})})
     else:
         click.echo("\n".join([*(table.to_string(index=False) for table in tables), *map(str, files)]))
     return 0

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -29,12 +29,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Evaluation:
-    """Scores over a whole set; `details` has what a report draws, `table` what was answered."""
+    """Scores over a whole set; `details` has what a report draws, `table` what was answered, `facts` how they came
+    about: for behaviours how many frames the rule of shortest bouts changed, and how many are near a threshold."""
 
     scores: Mapping[str, float]
     details: Mapping[str, Any]
     table: pd.DataFrame
     samples: int
+    facts: Mapping[str, Any] = field(default_factory=dict)
 
     def __str__(self) -> str:
         width = max(map(len, self.scores), default=0)
@@ -46,7 +48,7 @@ class Evaluation:
         """Write scores and details as .json, or the row of every sample as .csv, .jsonl or .parquet."""
         target = Path(path)
         if target.suffix == ".json":
-            content = {"scores": plain(dict(self.scores)), "details": plain(self.details)}
+            content = {name: plain(dict(getattr(self, name))) for name in ("scores", "facts", "details")}
             write_whole(target, json.dumps(content, ensure_ascii=False, indent=2) + "\n")
             return target
         from penstock.prediction.tables import write_table
@@ -65,6 +67,7 @@ def evaluate(
     workers: int | str = "auto",
     device: Any = None,
     progress: bool = False,
+    min_bout_frames: int | tuple[int, ...] | str | None = None,
     truth: Any = None,
     min_score: float | None = None,
     iou: float = MATCH_IOU,
@@ -74,7 +77,8 @@ def evaluate(
     """Answer every sample of labelled data and compare: a Run, a Model or a checkpoint, on a Source or a path.
 
     `split` takes one split of the data. Without data, it is a split of what the Run was trained on, by default the one
-    that it was validated with. Nothing is left out and nothing is random.
+    that it was validated with. Nothing is left out and nothing is random. `min_bout_frames` are other shortest bouts
+    for a behaviour model: one number, one for each behaviour, or "off".
 
     With `truth`, boxes made by anything stand in place of the run: `evaluate("boxes.csv", truth="xml/*.xml")`; both may
     be a table or any files that `Boxes` reads. `min_score`, `iou`, `count_empty` and `images` belong to that; see
@@ -101,7 +105,9 @@ def evaluate(
     model = load(run, device=device)
     model.task.check(source, "evaluation")
     if model.task.kind == "behaviour":
-        return _evaluate_videos(model, source, options)
+        return _evaluate_videos(model, source, options, min_bout_frames)
+    if min_bout_frames is not None:
+        raise RecipeError(f"min_bout_frames is for behaviour models, and {run} is a {model.task.kind}.")
     scores, rows = model.task.scores(), []
     for found in answered(model, source, options, lambda batch: on_cpu(model.judge(batch))):
         scores.update(found.answers, found.batch)
@@ -109,18 +115,20 @@ def evaluate(
     return Evaluation(scores.compute(), scores.details(), pd.DataFrame(rows), len(source))
 
 
-def _evaluate_videos(model: Model, source: Source, options: AnswerOptions) -> Evaluation:
+def _evaluate_videos(model: Model, source: Source, options: AnswerOptions, min_bout_frames: Any) -> Evaluation:
     import pandas as pd
 
+    from penstock.prediction.behaviour.decisions import Decisions
     from penstock.prediction.behaviour.ethogram_judging import labelled_ethograms, row_of
     from penstock.results.behaviour_scores import score_ethograms
     from penstock.results.ethogram_details import ethogram_details
 
-    ethograms = labelled_ethograms(model, source, options)
+    ethograms = labelled_ethograms(model, source, options, min_bout_frames=min_bout_frames)
     scores = score_ethograms(ethograms)
     details = {**scores.details(), "ethograms": ethogram_details(ethograms)}
     table = pd.DataFrame([row_of(one) for one in ethograms])
-    return Evaluation(scores.scores(), details, table, sum(map(len, ethograms)))
+    facts = Decisions.together(map(Decisions.of, ethograms)).facts()
+    return Evaluation(scores.scores(), details, table, sum(map(len, ethograms)), facts)
 
 
 def _evaluate_boxes(predictions: Any, truth: Any, options: BoxOptions) -> Evaluation:

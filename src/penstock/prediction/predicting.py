@@ -33,6 +33,7 @@ def predict(
     device: Any = None,
     progress: bool = False,
     on_problem: Callable[[Problem], None] | None = None,
+    on_facts: Callable[[dict[str, Any]], None] | None = None,
     **options: Any,
 ) -> pd.DataFrame | Ethogram | list[Ethogram] | Path:
     """Answer every image, in order, and give a table: image_path, label, score, and a column for each class.
@@ -50,6 +51,8 @@ def predict(
     folder, or a file for one video) writes them as they come about; `options` are those of `EthogramOptions`. A frame
     that does not decode keeps its row and is among the problems, which `on_problem` is called with at the end. A video
     that cannot be read does not stop the others: it is an error at the end, or with `on_bad_sample="skip"` only noted.
+    `on_facts` is called at the end with how many frames the rule of shortest bouts changed, and how many are near a
+    threshold.
 
     `device` may be a list: each has a copy of the network, and what is to be answered is dealt to them.
     """
@@ -67,7 +70,7 @@ def predict(
     if model.task.kind == "behaviour":
         from penstock.prediction.behaviour.ethogram_predicting import predict_ethograms
 
-        return predict_ethograms(model, data, output, answering, options, on_problem)
+        return predict_ethograms(model, data, output, answering, options, on_problem, on_facts)
     if options:
         raise RecipeError(f"{', '.join(options)}: these are options of other tasks, and {run} is a {model.task.kind}.")
     if output is not None:

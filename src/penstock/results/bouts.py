@@ -2,8 +2,9 @@
 
 A bout is the frames start ≤ n < stop. Short bouts are removed by this rule, for each behaviour on its own with its
 shortest length L: for n = 1, 2, … L − 1, first every gap of n frames between two bouts is filled, then every bout of n
-frames is dropped. Growing n lets single stray frames vanish before they could join into a bout. What touches the
-beginning or the end of the video is treated like the rest; the frames before the first bout are no gap.
+frames is dropped. Growing n lets single stray frames vanish before they could join into a bout. A bout that touches the
+first or the last frame was cut off by the recording: nobody knows how long it is, so it is never dropped. The frames
+before the first bout and after the last are no gap.
 
 Background is where no other behaviour is.
 """
@@ -52,15 +53,15 @@ def painted(runs: Runs, frames: int) -> Binary:
     return vector
 
 
-def without_short_runs(runs: Runs, min_frames: int) -> Runs:
-    """Gaps filled and short stretches dropped, by the rule of this module."""
+def without_short_runs(runs: Runs, min_frames: int, frames: int) -> Runs:
+    """Gaps filled and short stretches dropped, by the rule of this module, in a recording of so many frames."""
     for length in range(1, min_frames):
         if not len(runs.starts):
             break
         apart = runs.starts[1:] - runs.stops[:-1] > length
         joined = Runs(runs.starts[np.append(True, apart)], runs.stops[np.append(apart, True)])
-        long = joined.lengths > length
-        runs = Runs(joined.starts[long], joined.stops[long])
+        kept = (joined.lengths > length) | (joined.starts == 0) | (joined.stops == frames)
+        runs = Runs(joined.starts[kept], joined.stops[kept])
     return runs
 
 
@@ -69,7 +70,7 @@ def without_short_bouts(binary: NDArray[Any], min_frames: Sequence[int] | NDArra
     out: Binary = (np.asarray(binary) != 0).astype(np.int8)
     for column, shortest in enumerate(min_frames):
         if shortest > 1:
-            out[:, column] = painted(without_short_runs(runs_of(out[:, column]), int(shortest)), len(out))
+            out[:, column] = painted(without_short_runs(runs_of(out[:, column]), int(shortest), len(out)), len(out))
     return out
 
 
@@ -80,29 +81,40 @@ def background_of(others: NDArray[Any]) -> Binary:
 
 
 def shortest_bouts(labels: Sequence[NDArray[Any]], percentile: float = 1.0) -> Numbers:
-    """For each behaviour the length that all but this percentage of its labelled bouts reach; 1 where it has none.
+    """For each behaviour the length that all but this percentage of its labelled bouts reach.
 
-    `labels` has a matrix for each video. A bout that touches the end of its video, or frames without labels, may be
-    longer than is seen, so it counts only where a behaviour has no other.
+    `labels` has a matrix for each video. A bout that touches the first or last frame of its video, or a frame without a
+    label, was cut off: how long it is was not seen, so it is left out. 1 if no bout of a behaviour was seen whole.
     """
     count = labels[0].shape[1]
     return np.array([_shortest([matrix[:, column] for matrix in labels], percentile) for column in range(count)])
 
 
 def _shortest(vectors: Sequence[NDArray[Any]], percentile: float) -> int:
-    whole, cut = zip(*(_bout_lengths(vector) for vector in vectors), strict=True)
-    lengths = np.concatenate(whole)
-    if not len(lengths):
-        lengths = np.concatenate(cut)
+    lengths = np.concatenate([_whole_bout_lengths(vector) for vector in vectors])
     return max(1, int(np.percentile(lengths, percentile))) if len(lengths) else 1
 
 
-def _bout_lengths(vector: NDArray[Any]) -> tuple[Numbers, Numbers]:
-    """Lengths of the bouts that are seen whole, and of those that are cut."""
+def _whole_bout_lengths(vector: NDArray[Any]) -> Numbers:
+    """Lengths of the bouts whose first and last frame were both seen."""
     runs = runs_of(vector == 1)
     known = np.concatenate([[False], vector >= 0, [False]])
     whole = known[runs.starts] & known[runs.stops + 1]
-    return runs.lengths[whole], runs.lengths[~whole]
+    lengths: Numbers = runs.lengths[whole]
+    return lengths
+
+
+def fill_emptied(present: NDArray[Any], emptied: NDArray[np.bool_], probabilities: NDArray[Any]) -> Binary:
+    """Frames that lost their only behaviour get that of a neighbour: of the bouts before and after each stretch, the
+    one that is more likely in it."""
+    out: Binary = np.array(present, np.int8)
+    runs = runs_of(emptied)
+    for start, stop in zip(runs.starts.tolist(), runs.stops.tolist(), strict=True):
+        sides = [frame for frame in (start - 1, stop) if 0 <= frame < len(out)]
+        candidates = [int(out[frame].argmax()) for frame in sides if out[frame].any()]
+        if candidates:
+            out[start:stop, max(candidates, key=probabilities[start:stop].mean(axis=0).__getitem__)] = 1
+    return out
 
 
 def stop_times(times_s: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -10,7 +10,7 @@
 | .h5                       | DeepEthogram's groups, see below                                                        |
 
     /sequence      P frames × behaviours, thresholds, class_names, logits        also as /tgmj, its usual name there
-                   predictions, times_s, min_bout_frames                         of our own
+                   predictions, times_s, min_bout_frames, changed_frames         of our own
     /<features>    spatial_features, flow_features, logits, P, thresholds, class_names … as far as they were gathered
 """
 
@@ -140,6 +140,7 @@ def _write_hdf5(
         group["predictions"] = ethogram.predictions
         group["times_s"] = ethogram.times_s
         group["min_bout_frames"] = ethogram.min_bout_frames
+        group["changed_frames"] = ethogram.changed_frames
         file[USUAL_GROUP] = h5py.SoftLink(f"/{SEQUENCE_GROUP}")
         if features is not None:
             _write_features(file.create_group(features_group), ethogram, features)

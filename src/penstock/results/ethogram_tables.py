@@ -17,7 +17,10 @@ NO_SUBJECT = "No focal subject"
 
 
 def summary_table(ethogram: Ethogram) -> pd.DataFrame:
-    """One row for each behaviour; a mean length is NaN where there is no bout."""
+    """One row for each behaviour; a mean length is NaN where there is no bout.
+
+    `changed_frames` are those in which the rule of shortest bouts changed the answer.
+    """
     import pandas as pd
 
     shown_s = stop_times(ethogram.times_s) - ethogram.times_s
@@ -36,6 +39,7 @@ def summary_table(ethogram: Ethogram) -> pd.DataFrame:
             "share": seconds / whole if whole else np.full(len(seconds), np.nan),
             "bouts": counts,
             "mean_bout_s": means,
+            "changed_frames": ethogram.changed_frames,
         }
     )
 

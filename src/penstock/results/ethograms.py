@@ -6,8 +6,8 @@ From probabilities to predictions:
 |------------|------------------------------------------|------------------------------------------------------------|
 | present    | probability ≥ threshold                  | the most likely; thresholds are not looked at              |
 | bouts      | short gaps filled, short bouts dropped (`bouts.py`); background takes no part                         |
-| background | where none of the others is; its own probability is not looked at                                     |
-|            |                                          | where filling gave a frame two, the more likely one stays  |
+| background | where none of the others is; its own     | where filling gave a frame two, the more likely one stays; |
+|            | probability is not looked at             | frames of a dropped bout get the more likely neighbour     |
 """
 
 from __future__ import annotations
@@ -23,7 +23,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from penstock.errors import Problem, RecipeError
-from penstock.results.bouts import BACKGROUND, Binary, background_of, bouts_table, stop_times, without_short_bouts
+from penstock.results.bouts import (
+    BACKGROUND,
+    Binary,
+    background_of,
+    bouts_table,
+    fill_emptied,
+    stop_times,
+    without_short_bouts,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -32,6 +40,8 @@ if TYPE_CHECKING:
     from penstock.results.feature_files import FeatureFile
 
 Reals = NDArray[np.float32]
+# So close to a threshold, other rounding (another precision, another compression of the frames) may change an answer.
+NEAR = 0.02
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,15 +102,59 @@ class Ethogram:
     @functools.cached_property
     def predictions(self) -> Binary:
         """Frames × behaviours of 0 and 1, after thresholds, shortest bouts and the rule for background."""
-        behaving = [at for at, name in enumerate(self.behaviours) if name != BACKGROUND]
-        out = self._present()
-        out[:, behaving] = without_short_bouts(out[:, behaving], self.min_bout_frames[behaving])
-        if self.exclusive:
-            out[:, behaving] = _more_likely(out[:, behaving], self.probabilities[:, behaving])
-        if BACKGROUND in self.behaviours:
-            out[:, self.behaviours.index(BACKGROUND)] = background_of(out[:, behaving])
+        out = self._decide(self.min_bout_frames)
         out.setflags(write=False)
         return out
+
+    @functools.cached_property
+    def changed_frames(self) -> NDArray[np.int64]:
+        """For each behaviour, in how many frames the rule of shortest bouts changed the answer."""
+        changed: NDArray[np.int64] = self._changed_by_bouts.sum(axis=0, dtype=np.int64)
+        return changed
+
+    @property
+    def changed_frame_count(self) -> int:
+        """In how many frames the rule of shortest bouts changed an answer."""
+        return int(self._changed_by_bouts.any(axis=1).sum())
+
+    @property
+    def _changed_by_bouts(self) -> NDArray[np.bool_]:
+        if (self.min_bout_frames <= 1).all():
+            return np.zeros(self.probabilities.shape, bool)
+        changed: NDArray[np.bool_] = self.predictions != self._decide(np.ones_like(self.min_bout_frames))
+        return changed
+
+    @property
+    def near_threshold(self) -> NDArray[np.int64]:
+        """For each behaviour, in how many frames its probability lies within NEAR of its threshold; with one behaviour
+        at a time, frames that it wins with less than that."""
+        counts = np.zeros(len(self.behaviours), np.int64)
+        if self.exclusive and len(self.behaviours) > 1:
+            second, first = np.partition(self.probabilities, -2, axis=1)[:, -2:].T
+            np.add.at(counts, self.probabilities.argmax(axis=1)[first - second < NEAR], 1)
+        elif not self.exclusive:
+            counts += (np.abs(self.probabilities - self.thresholds) < NEAR).sum(axis=0)
+            counts[[name == BACKGROUND for name in self.behaviours]] = 0  # its probability is not looked at
+        return counts
+
+    def _decide(self, min_bout_frames: NDArray[np.int64]) -> Binary:
+        behaving = [at for at, name in enumerate(self.behaviours) if name != BACKGROUND]
+        before = self._present()
+        out = before.copy()
+        out[:, behaving] = without_short_bouts(before[:, behaving], min_bout_frames[behaving])
+        if self.exclusive:
+            return self._one_at_a_time(out, before, behaving)
+        if BACKGROUND in self.behaviours:
+            out[:, self.behaviours.index(BACKGROUND)] = background_of(out[:, behaving])
+        return out
+
+    def _one_at_a_time(self, out: Binary, before: Binary, behaving: list[int]) -> Binary:
+        """Exactly one behaviour in each frame, none of which was found nowhere near it."""
+        out[:, behaving] = _more_likely(out[:, behaving], self.probabilities[:, behaving])
+        rest = [at for at in range(len(self.behaviours)) if at not in behaving]
+        out[:, rest] = before[:, rest] & background_of(out[:, behaving])[:, None]
+        emptied: NDArray[np.bool_] = background_of(out) == 1
+        return fill_emptied(out, emptied, self.probabilities)
 
     def _present(self) -> Binary:
         if not self.exclusive:

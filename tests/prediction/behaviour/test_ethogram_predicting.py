@@ -62,6 +62,25 @@ def test_a_video_gives_an_ethogram_and_a_folder_a_list(mice_model: Path, mice_vi
     assert one.min_bout_frames.tolist() == [1, 2, 2]
 
 
+def test_shortest_bouts_can_be_chosen_and_what_they_change_is_said_and_stored(
+    mice_model: Path, mice_videos: Path, whole: Path, tmp_path: Path
+) -> None:
+    video = mice_videos / "animal_0.mp4"
+    free: Any = ps.predict(mice_model, video, device="cpu", min_bout_frames="off")
+    assert free.min_bout_frames.tolist() == [1, 1, 1] and free.changed_frame_count == 0
+    facts: dict[str, Any] = {}
+    held: Any = ps.predict(mice_model, video, device="cpu", min_bout_frames=20, on_facts=facts.update)
+    np.testing.assert_array_equal(held.probabilities, free.probabilities)
+    changed = int((held.predictions != free.predictions).any(axis=1).sum())
+    assert changed == held.changed_frame_count == facts["changed_frames"] > 0
+    done = run_here("predict", mice_model, video, "-o", tmp_path / "out", "--device", "cpu", "--min-bout-frames", "20")
+    assert f"changed {changed} of {FRAMES} frames; --min-bout-frames off keeps them" in done.err
+    noted = json.loads((tmp_path / "out" / "predictions.json").read_text())["videos"]["animal_0"]
+    assert noted["changed_frames"] == changed and noted["frames"] == FRAMES
+    with pytest.raises(ps.errors.RecipeError, match="2 numbers for 3 behaviours"):
+        ps.predict(mice_model, video, min_bout_frames=(2, 3))
+
+
 def test_answers_differ_from_frame_to_frame(whole: Path) -> None:
     outputs = features(whole / "animal_0_outputs.h5")
     assert (np.diff(outputs["mobilenet_v2/spatial_features"], axis=0) != 0).any()
@@ -224,7 +243,7 @@ def test_the_command_tells_five_problems_and_how_many_more(mice_model: Path, tmp
     assert failed.exit_code == 3 and "mouse_0.mp4 frame 20" in failed.err and "cannot be opened" in failed.err
     done = run_here(*command, "--on-bad-sample", "skip", "--json")
     assert done.exit_code == 0 and len(done.json["files"]) == 1
-    assert done.err.count("warning: ") == 5 and "… and 4 more; predictions.json lists all." in done.err
+    assert done.err.count("warning: /") == 5 and "… and 4 more; predictions.json lists all." in done.err
 
 
 def test_labelled_data_are_scored_by_predicting_their_videos(

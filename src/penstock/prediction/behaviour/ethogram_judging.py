@@ -19,10 +19,10 @@ from penstock.tasks.labelled import LABEL, labelled
 MEANS = ("f1", "precision", "recall", "accuracy", "bout_f1")
 
 
-def labelled_ethograms(model: Model, source: Source, answering: AnswerOptions) -> list[Ethogram]:
+def labelled_ethograms(model: Model, source: Source, answering: AnswerOptions, **given: Any) -> list[Ethogram]:
     """The ethograms of all videos of a source, with its labels in the order of the model's behaviours."""
     task: Any = model.task
-    found: Any = predict_ethograms(model, source, None, answering, {})
+    found: Any = predict_ethograms(model, source, None, answering, given)
     ethograms = {one.name: one for one in found}
     labels = frame_labels(_view(task, source), LABEL)
     return [

@@ -12,6 +12,7 @@ from typing import Any
 
 from penstock.errors import DataError, Problem, RecipeError, require
 from penstock.prediction.answering import AnswerOptions
+from penstock.prediction.behaviour.decisions import Decisions, min_bouts
 from penstock.prediction.behaviour.keeping import Keeper, Memory, OneFile
 from penstock.prediction.behaviour.options import EthogramOptions
 from penstock.prediction.behaviour.prediction_folders import PredictionFolder
@@ -31,18 +32,33 @@ def predict_ethograms(
     answering: AnswerOptions,
     given: dict[str, Any],
     on_problem: Callable[[Problem], None] | None = None,
+    on_facts: Callable[[dict[str, Any]], None] | None = None,
 ) -> Ethogram | list[Ethogram] | Path:
     """The ethogram of a video, those of several as a list, or the path that they were written to."""
     options = EthogramOptions.of(given)
+    model = with_min_bouts(model, options.min_bout_frames)
     jobs = jobs_of(data, framing_of(model, options))
     if output is None:
         with Memory() as memory:
             _watch(model, jobs, memory, answering, options, on_problem)
+            _tell_facts(jobs, memory, on_facts)
         found = [memory.ethograms[job.name] for job in jobs if job.name in memory.ethograms]
         return found[0] if names_one(data) and found else found
     keeper = _keeper(Path(output), jobs)
     _watch(model, jobs, keeper, answering, options, on_problem)
+    _tell_facts(jobs, keeper, on_facts)
     return Path(output)
+
+
+def with_min_bouts(model: Model, given: Any) -> Model:
+    """The model with other shortest bouts, if a user gives some."""
+    return model if given is None else model.changed(min_bout_frames=min_bouts(given, model.classes))
+
+
+def _tell_facts(jobs: list[VideoJob], keeper: Keeper, on_facts: Callable[[dict[str, Any]], None] | None) -> None:
+    if on_facts is not None:
+        counted = [keeper.decisions(job.name) for job in jobs]
+        on_facts(Decisions.together(one for one in counted if one is not None).facts())
 
 
 def framing_of(model: Model, options: EthogramOptions) -> Framing:

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from penstock.errors import Problem
+from penstock.prediction.behaviour.decisions import Decisions
 from penstock.results.ethogram_files import HDF5_ENDINGS
 from penstock.results.ethograms import Ethogram
 from penstock.results.feature_files import FeatureFile
@@ -41,6 +42,10 @@ class Keeper(Protocol):
 
     def problems(self, name: str) -> Sequence[Problem]:
         """What was wrong with a video, also where it was done before."""
+        ...
+
+    def decisions(self, name: str) -> Decisions | None:
+        """What was counted of a video, also where it was done before; None if it could not be read."""
         ...
 
 
@@ -79,6 +84,9 @@ class Memory:
     def problems(self, name: str) -> Sequence[Problem]:
         return self.ethograms[name].problems if name in self.ethograms else self._failed.get(name, ())
 
+    def decisions(self, name: str) -> Decisions | None:
+        return Decisions.of(self.ethograms[name]) if name in self.ethograms else None
+
 
 class OneFile:
     """One video's answer as one file, in the format that its ending says."""
@@ -86,6 +94,7 @@ class OneFile:
     def __init__(self, path: Path) -> None:
         self.path = path
         self._problems: Sequence[Problem] = ()
+        self._decisions: Decisions | None = None
 
     def target(self, name: str) -> Path:
         return self.path
@@ -94,7 +103,7 @@ class OneFile:
         return False
 
     def save(self, ethogram: Ethogram, made_by: str, logits: Logits, features: FeatureFile, group: str) -> None:
-        self._problems = ethogram.problems
+        self._problems, self._decisions = ethogram.problems, Decisions.of(ethogram)
         if self.path.suffix.lower() in HDF5_ENDINGS:
             ethogram.save(self.path, logits=logits, features=features, features_group=group)
         else:
@@ -105,3 +114,6 @@ class OneFile:
 
     def problems(self, name: str) -> Sequence[Problem]:
         return self._problems
+
+    def decisions(self, name: str) -> Decisions | None:
+        return self._decisions

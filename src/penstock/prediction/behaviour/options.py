@@ -20,12 +20,15 @@ class EthogramOptions:
     fit         stretch, pad or crop: how frames are brought to the size of the model; by default as in its training
     crop        x,y,width,height of the frame that is looked at; by default as in its training
     fresh       predict again what is there already
+    min_bout_frames    the shortest bout: a number of frames for all behaviours, or one for each; off keeps every frame
+                as its probabilities say; by default as training decided
     """
 
     precision: Precision = "auto"
     fit: str | None = None
     crop: Any = None
     fresh: bool = False
+    min_bout_frames: int | tuple[int, ...] | str | None = None
 
     def __post_init__(self) -> None:
         one_of("precision", self.precision, get_args(Precision))

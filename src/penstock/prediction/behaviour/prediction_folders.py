@@ -1,7 +1,8 @@
 """The folder that predictions of videos are written to, one video after another; what is there is not done again.
 
 predictions/
-  predictions.json           which videos are done, by what they were made, and what was wrong with them
+  predictions.json           which videos are done, by what they were made, what was wrong with them, and in how many
+                             frames the rule of shortest bouts changed the answer, or a probability is near a threshold
   summary.csv                time in each behaviour, number and mean length of bouts, of every video
   mouse_1_ethogram.csv       frame by frame: time, 0 or 1 and the probability for each behaviour
   mouse_1_bouts.csv          start, stop and duration of each bout
@@ -22,6 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from penstock.errors import Problem, RecipeError
+from penstock.prediction.behaviour.decisions import Decisions
 from penstock.results.ethograms import Ethogram
 from penstock.results.feature_files import FeatureFile
 from penstock.runs.layout import plain
@@ -72,7 +74,7 @@ class PredictionFolder:
             ethogram.save(self._path(name, ending), layout)
         note = {
             "made_by": made_by,
-            "frames": len(ethogram),
+            **Decisions.of(ethogram).facts(),
             "problems": [problem.as_dict() for problem in ethogram.problems],
             "summary": ethogram.summary().to_dict("records"),
         }
@@ -84,6 +86,10 @@ class PredictionFolder:
 
     def problems(self, name: str) -> list[Problem]:
         return [Problem(**problem) for problem in self._videos.get(name, {}).get("problems", ())]
+
+    def decisions(self, name: str) -> Decisions | None:
+        noted = self._videos.get(name, {})
+        return Decisions(*(noted[field] for field in Decisions._fields)) if "changed_frames" in noted else None
 
     def _note(self, name: str, note: dict[str, Any]) -> None:
         with self._lock:
