@@ -18,7 +18,7 @@ REPOSITORY = SOURCE.parents[1]
 # From the bottom up; a package imports only what stands on a lower level.
 LEVELS = (
     ("errors", "wording"),
-    ("samples", "seeds", "geometry", "results", "runs", "codecs", "storage"),
+    ("samples", "problems", "seeds", "geometry", "results", "runs", "codecs", "storage"),
     ("augment",),
     ("sources", "packing"),
     ("opening", "exporting"),
@@ -32,7 +32,7 @@ LEVELS = (
     ("cli", "web"),
 )
 HEIGHT = {name: height for height, names in enumerate(LEVELS) for name in names}
-SIBLINGS_ALLOWED = {"samples", "seeds", "geometry", "results", "runs", "codecs", "storage"}
+SIBLINGS_ALLOWED = {"samples", "problems", "seeds", "geometry", "results", "runs", "codecs", "storage"}
 HEAVY = ("torch", "pandas", "rasterio", "av", "pyarrow", "cv2", "simplejpeg", "numpy", "click", "rich", "h5py")
 VERBS = ("check", "pack", "export", "doctor", "train", "evaluate", "predict", "report", "serve")
 VAGUE = ("utils", "helpers", "common", "base", "core", "misc")

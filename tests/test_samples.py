@@ -10,7 +10,8 @@ import pytest
 
 import penstock as ps
 from penstock.errors import Problem
-from penstock.samples import annotations_of, checked_index, describe, raise_problems, sample_at
+from penstock.problems import raise_problems
+from penstock.samples import annotations_of, checked_index, describe, sample_at
 
 
 class Numbers:

@@ -34,6 +34,7 @@ from numpy.typing import NDArray
 
 from penstock.codecs.headers import UnreadableImage
 from penstock.errors import DataError, HopError, Problem, RecipeError, nearest
+from penstock.problems import known_problems, refuse_problems
 
 Kind = Literal["image", "mask", "array", "class", "boxes", "labels", "number", "text"]
 Sample = dict[str, Any]
@@ -170,6 +171,7 @@ class Streamed(Protocol):
 
 def sample_at(source: Source, index: int) -> Sample:
     """Read and decode one sample; negative numbers count from the end. A file that fails is named."""
+    refuse_problems(source, leaves_unreadable=True)
     position = checked_index(index, len(source))
     hop = "read"
     try:
@@ -246,6 +248,10 @@ class Subset:
 
     def origin(self, index: int) -> Origin:
         return origin_of_sample(self.source, int(self.indices[index]))
+
+    def problems(self) -> list[Problem]:
+        """Those of the whole source; unreadable samples may have been left out, and reading refuses the others."""
+        return [problem for problem in known_problems(self.source) if not problem.unreadable]
 
 
 def column_of(source: Source, name: str) -> NDArray[Any]:
@@ -326,6 +332,9 @@ class Concat:
         which, inner = self._locate(index)
         return origin_of_sample(self.sources[which], inner)
 
+    def problems(self) -> list[Problem]:
+        return [problem for source in self.sources for problem in known_problems(source)]
+
     def annotations(self, index: int) -> Sample:
         which, inner = self._locate(index)
         return self._renumbered(annotations_of(self.sources[which], inner), which)
@@ -381,13 +390,6 @@ def _common_fields(sources: Sequence[Source]) -> Schema:
 
 def _names(schema: Schema) -> str:
     return ", ".join(f"{field.name} ({field.kind})" for field in schema.fields)
-
-
-def raise_problems(problems: Sequence[Problem]) -> None:
-    """Raise every problem that is more than a warning, at once."""
-    errors = [problem for problem in problems if not problem.warning]
-    if errors:
-        raise DataError(errors)
 
 
 def concat(sources: Sequence[Source]) -> Concat:

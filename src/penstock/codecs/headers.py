@@ -68,6 +68,8 @@ def cut_short(data: Buffer, kind: str) -> str:
     """Why the end of an encoded image is missing, as far as its structure tells; empty when it looks whole."""
     view = memoryview(data)
     if kind == "jpeg":
+        if bytes(view[-2:]) == b"\xff\xd9":  # nearly always, and much faster than finding where the picture begins
+            return ""
         return "" if _ends_with(view[_jpeg_frame(view)[0] :], b"\xff\xd9") else "the end of the JPEG is missing"
     if kind == "png":
         return "" if _ends_with(view, b"IEND") else "the end of the PNG is missing"

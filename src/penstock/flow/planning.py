@@ -47,6 +47,7 @@ from penstock.flow.steps import (
     numbered,
 )
 from penstock.flow.tuning.cores import cores
+from penstock.problems import refuse_problems
 from penstock.samples import Source
 
 if TYPE_CHECKING:
@@ -109,6 +110,7 @@ def planned(plan: Plan, context: Context, first_member: int = 0) -> Planned:
 def _start(plan: Plan, context: Context, first_member: int) -> Planned:
     if plan.mixture is None:
         assert plan.source is not None
+        refuse_problems(plan.source, leaves_unreadable=context.skips_bad)
         return Planned(Everything(len(plan.source), first_member), [plan.source], [()], first_member=first_member)
     parts: list[Planned] = []
     for member in plan.mixture.plans:

@@ -10,12 +10,13 @@ from contextlib import contextmanager
 import numpy as np
 from numpy.typing import NDArray
 
-from penstock.errors import DataError, HopError, PackError, Problem, RecipeError
+from penstock.errors import DataError, HopError, PackError, RecipeError
 from penstock.packing.options import PackOptions
 from penstock.packing.parallel import thread_pool
 from penstock.packing.places import Places
 from penstock.packing.preparing import stamp_of
-from penstock.samples import Source, describe, raise_problems
+from penstock.problems import refuse_problems
+from penstock.samples import Source, describe
 
 
 def check_source(source: Source, options: PackOptions) -> None:
@@ -27,12 +28,7 @@ def check_source(source: Source, options: PackOptions) -> None:
         )
     if options.executor == "process":
         _check_picklable(source)
-    problems: list[Problem] = list(source.problems()) if hasattr(source, "problems") else []
-    if getattr(source, "damage_is_known", False):
-        problems += source.damage()  # type: ignore[attr-defined]
-    if options.on_bad_sample == "skip":
-        problems = [problem for problem in problems if not problem.unreadable]
-    raise_problems(problems)
+    refuse_problems(source, leaves_unreadable=options.on_bad_sample == "skip")
 
 
 def _check_picklable(source: Source) -> None:

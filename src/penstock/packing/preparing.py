@@ -10,7 +10,7 @@ import numpy as np
 import xxhash
 from numpy.typing import NDArray
 
-from penstock.codecs.headers import Header, read_header
+from penstock.codecs.headers import Header, UnreadableImage, cut_short, read_header
 from penstock.codecs.images import decode_image, encode_image
 from penstock.codecs.kernel.jpeg_headers import jpeg_headers
 from penstock.codecs.kernel.measuring import measure_halved
@@ -275,6 +275,8 @@ def _row_from_file(
     same_size = (width, height) == (header.width, header.height)
     if same_size and preparation.options.codec in (AUTO, header.kind):
         sums = known.sums
+        if missing := cut_short(data, header.kind):  # nothing decodes bytes that are kept
+            raise UnreadableImage(missing)
         if measured and sums is None:
             sums = _measured_sums(data, header, preparation)
         return Row(stored_fields(values, preparation.schema), data, height, width, sums, header=header)

@@ -22,7 +22,7 @@ def training_of(recipe: Recipe) -> tuple[Flow, Step]:
     from penstock.training.resources import chosen_batch_size
     from penstock.training.trainers import device_type, feed_of, fitted_task
 
-    parts = training_data(recipe.data.path, recipe.data)
+    parts = training_data(recipe.data.path, recipe.data, recipe.feed.on_bad_sample)
     task, device = _longest_stage(fitted_task(recipe.task, parts)), device_type(recipe.train)
     size = chosen_batch_size(recipe.train, len(parts.train), device)
     feed = feed_of(task, parts, size, recipe.train, recipe.feed, None)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from penstock.problems import known_problems
 from penstock.samples import Source
 
 SHOWN_CLASSES = 12
@@ -19,6 +20,7 @@ def source_facts(path: str, source: Source) -> dict[str, Any]:
         "classes": list(source.schema.classes),
         "columns": dict(getattr(source, "taken", {})),
         "left_out": dict(getattr(source, "left_out", {})),
+        "problems": sum(not problem.warning for problem in known_problems(source)),
     }
 
 
@@ -33,6 +35,8 @@ def source_text(facts: dict[str, Any]) -> str:
     if classes:
         lines.append(f"  classes    {len(classes):,}: {shown}")
     lines += [f"  left out   {name}: {reason}" for name, reason in facts["left_out"].items()]
+    if facts["problems"]:
+        lines.append(f"  problems   {facts['problems']:,}, which every verb refuses; penstock check lists them")
     return "\n".join(lines)
 
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from penstock.errors import DataError, Problem
+from penstock.problems import known_problems
 from penstock.samples import Part, Source, Streamed, describe
 
 _REMEDY = "Replace or remove it, or pack with on_bad_sample=skip"
@@ -54,10 +55,11 @@ def check(source: Source, *, decode: bool = False) -> CheckResult:
 
     `decode` also decodes every sample fully, in threads, to find damage inside that headers do not show.
     """
-    found = [*_asked(source, "problems"), *_asked(source, "damage")]
+    known = known_problems(source)
+    found = [*known, *(problem for problem in _asked(source, "damage") if problem not in known)]
     if decode:
-        known = {problem.file for problem in found}
-        found += [problem for problem in _decode_all(source) if problem.file not in known]
+        files = {problem.file for problem in found}
+        found += [problem for problem in _decode_all(source) if problem.file not in files]
     return CheckResult(tuple(found), _counts(source))
 
 
@@ -115,7 +117,7 @@ def _file(source: Source, index: int) -> str | None:
     try:
         return str(origin(index).file)
     except OSError as error:
-        return None if hasattr(source, "problems") else str(error.filename)
+        return None if any(problem.unreadable for problem in known_problems(source)) else str(error.filename)
 
 
 def _decode_part(part: Part) -> list[Problem]:

@@ -15,6 +15,7 @@ from penstock.opening import open as open_any
 from penstock.packing.options import PackOptions
 from penstock.packing.reader import Pack
 from penstock.packing.splitting import SplitPlan, plan_part_splits, plan_splits
+from penstock.problems import refuse_problems
 from penstock.samples import Source, Streamed, Subset
 from penstock.training.options import DataOptions
 
@@ -28,14 +29,14 @@ class TrainingData(NamedTuple):
     source: Source | None  # of both, where there is one
 
 
-def training_data(data: Any, options: DataOptions) -> TrainingData:
-    """A path, a Source, or a pair of both; a pair is taken as it is, all else is split."""
+def training_data(data: Any, options: DataOptions, on_bad_sample: str = "raise") -> TrainingData:
+    """A path, a Source, or a pair of both; a pair is taken as it is, all else is split. Their problems are refused."""
     if _is_pair(data):
-        train, val = (None if one is None else opened(one, options) for one in data)
+        train, val = (None if one is None else opened(one, options, on_bad_sample) for one in data)
         if train is None:
             raise RecipeError("a pair of data is (train, val), and train is None.")
         return TrainingData(train, val, "as given", None)
-    source = opened(data, options)
+    source = opened(data, options, on_bad_sample)
     return _split(source, options)
 
 
@@ -46,8 +47,14 @@ def _is_pair(data: Any) -> bool:
     return not all(isinstance(one, (str, os.PathLike)) and not is_pack(Path(one)) for one in data)
 
 
-def opened(data: Any, options: DataOptions) -> Source:
-    """A Source as it is, all else as `penstock.open` does."""
+def opened(data: Any, options: DataOptions, on_bad_sample: str = "raise") -> Source:
+    """A Source as it is, all else as `penstock.open` does; nothing is trained on data that `check` refuses."""
+    source = _opened(data, options)
+    refuse_problems(source, leaves_unreadable=on_bad_sample == "substitute")
+    return source
+
+
+def _opened(data: Any, options: DataOptions) -> Source:
     if isinstance(data, Source):
         return data
     if not isinstance(data, (str, os.PathLike, tuple, list)):

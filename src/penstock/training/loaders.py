@@ -16,8 +16,16 @@ class FlowLoader:
 
     batch_sampler = None  # Lightning asks for it where there is a sampler
 
-    def __init__(self, flow: Flow, device: Any = None, *, finish: Callable[[Batch], Batch] | None = None) -> None:
+    def __init__(
+        self,
+        flow: Flow,
+        device: Any = None,
+        *,
+        finish: Callable[[Batch], Batch] | None = None,
+        bad_before: tuple[Any, ...] = (),
+    ) -> None:
         self.flow = flow
+        self._bad_before = bad_before  # samples that were replaced when the data were brought here
         self._loader = flow.to_torch(device)
         self._finish = finish
         self.sampler = self._loader.sampler
@@ -36,6 +44,11 @@ class FlowLoader:
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """The next iteration goes on with exactly the next batch."""
         self._loader.load_state_dict(state)  # type: ignore[attr-defined]
+
+    @property
+    def bad_samples(self) -> tuple[Any, ...]:
+        """The samples that were replaced so far, with the reasons."""
+        return (*self._bad_before, *self.flow.bad_samples)
 
     def close(self) -> None:
         self.flow.close()

@@ -58,7 +58,7 @@ def preloaded(flow: Flow, count: int, batch_size: int, seed: int, rank: Rank) ->
     def rows(batch: dict[str, Any]) -> dict[str, Any]:
         return {name: _rows(values, batch[POSITION]) for name, values in kept.items()}
 
-    return FlowLoader(order, finish=rows)
+    return FlowLoader(order, finish=rows, bad_before=flow.bad_samples)
 
 
 def _moved(flow: Flow, count: int, device: torch.device) -> dict[str, Any]:

@@ -80,9 +80,18 @@ class RunDetails(Callback):
         return True
 
     def on_train_epoch_end(self, trainer: Any, module: Any) -> None:
-        flow = getattr(trainer.train_dataloader, "flow", None)
-        if flow is not None and flow.bad_samples and trainer.is_global_zero and module.feed is not None:
-            self._writer.write_bad_samples(bad_sample_rows(flow.bad_samples, module.feed.train))
+        """Also those of validation: a score in which substitutes stand is not the score of the data."""
+        if not trainer.is_global_zero or module.feed is None:
+            return
+        rows = []
+        for loader, source in (
+            (trainer.train_dataloader, module.feed.train),
+            (trainer.val_dataloaders, module.feed.val),
+        ):
+            bad = getattr(loader, "bad_samples", ())
+            rows += bad_sample_rows(bad, source) if bad else []
+        if rows:
+            self._writer.write_bad_samples(rows)
 
     def state_dict(self) -> dict[str, Any]:
         return {"best": self._best}

@@ -17,7 +17,7 @@ import torch
 from lightning.pytorch.utilities.rank_zero import rank_zero_only
 
 from penstock.errors import TrainingError
-from penstock.runs.layout import plain
+from penstock.runs.layout import SAMPLES, plain
 from penstock.runs.run import Run
 from penstock.runs.writing import RunWriter
 from penstock.tasks.task import Goal, Task
@@ -50,6 +50,7 @@ from penstock.training.trainers import (
     tensorboard,
     trainer_for,
 )
+from penstock.wording import counted
 
 WITHOUT_VALIDATION = Goal("train_loss", larger_is_better=False)
 
@@ -125,6 +126,9 @@ class Session:
         metrics = flow.metrics()
         self._write_settings(trainer.lightning_module, metrics.get("settings"))
         self.say(limit_line(metrics))
+        bad = len(Run(self.folder).bad_samples())
+        if bad:
+            self.say(f"{counted(bad, 'sample')} could not be read; others took their places (listed in {SAMPLES}).")
 
     def _end(self, outcome: str, started: float) -> None:
         if self._writer is None:

@@ -86,7 +86,7 @@ def _trained(
     from penstock.training.trainers import as_list, fitted_task
 
     need_accelerator({"accelerator": settings.train.accelerator, **(trainer or {})}["accelerator"])
-    parts = training_data(data, settings.data)
+    parts = training_data(data, settings.data, settings.feed.on_bad_sample)
     task = fitted_task(task, parts)
     folder = Path(settings.run.folder)
     if settings.train.fast_dev_run:

@@ -147,7 +147,7 @@ def module_for(task: Task, data: Any = None, *, transform: Callable[..., Any] | 
     if data is None:
         rate = learning_rate(settings.train, chosen_batch_size(settings.train, 2**62, device_type(settings.train)))
         return Module(task, begun_network(task, settings.train.seed), settings.train, learning_rate=rate)
-    parts = training_data(data, settings.data)
+    parts = training_data(data, settings.data, settings.feed.on_bad_sample)
     task = fitted_task(task, parts)
     size = chosen_batch_size(settings.train, len(parts.train), device_type(settings.train))
     return module_of(task, settings.train, feed_of(task, parts, size, settings.train, settings.feed, transform))

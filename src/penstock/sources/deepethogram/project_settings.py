@@ -9,7 +9,7 @@ from typing import Any
 
 from penstock.errors import DataError, Problem
 from penstock.geometry import LARGEST_SIDE
-from penstock.samples import raise_problems
+from penstock.problems import raise_problems
 from penstock.sources.deepethogram.project_training import NO_TRAINING, ProjectTraining, read_training
 from penstock.sources.paths import PathLike
 from penstock.sources.videos.frame_labels import BACKGROUND

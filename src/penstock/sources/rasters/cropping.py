@@ -13,8 +13,8 @@ import numpy as np
 from penstock.codecs.images import encode_image
 from penstock.errors import DataError, Problem, RecipeError
 from penstock.geometry import as_boxes
+from penstock.problems import raise_problems
 from penstock.results import BOX_COLUMNS, box_frame
-from penstock.samples import raise_problems
 from penstock.sources.paths import PathLike
 from penstock.sources.rasters.crop_arguments import (
     DEFAULTS,

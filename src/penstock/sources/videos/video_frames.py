@@ -68,7 +68,7 @@ class VideoFrames:
         with self._lock:
             if self._starts is None:
                 counts, problems = [0], []
-                for part, wrong in zip(self._parts, self._each(_count_frames), strict=True):
+                for part, wrong in zip(self._parts, self._each(VideoPart.uncounted), strict=True):
                     problems += wrong
                     counts.append(0 if wrong else len(part.footage.times()))
                 if problems:
@@ -157,14 +157,6 @@ def _schema(labels: LabelSet | None) -> Schema:
         fields.append(Field("labels", "labels", "int8", (len(labels.classes),)))
     fields += [Field("time", "number", "float64"), Field("frame", "number", "int32")]
     return Schema(tuple(fields), labels.classes if labels is not None else ())
-
-
-def _count_frames(part: VideoPart) -> list[Problem]:
-    try:
-        part.footage.times()
-    except DataError as error:
-        return list(error.problems)
-    return []
 
 
 def _column(part: VideoPart, name: str) -> NDArray[Any]:

@@ -85,9 +85,9 @@ class VideoPart:
     def problems(self) -> list[Problem]:
         """What can be seen cheaply; where label rows and packets differ in number, the frames are counted exactly."""
         found = self.footage.problems()
-        if not found and isinstance(self.labels, RowLabels):
+        if not found and self.labels is not None:
             is_cut_off = self.footage.whole_count(0) > 0
-            if is_cut_off or len(self.labels.values) != self.expected:
+            if is_cut_off or (isinstance(self.labels, RowLabels) and len(self.labels.values) != self.expected):
                 return self.damage()
         return found
 
@@ -102,6 +102,17 @@ class VideoPart:
             return list(error.problems)
         last_seconds = float(times[-1]) if len(times) else float("nan")
         return found + self._misfits(len(times), last_seconds, end_of(times) - last_seconds)
+
+    def uncounted(self) -> list[Problem]:
+        """Why its frames cannot be counted, or not be used with their labels; those of a lost end may be left out."""
+        try:
+            times = np.asarray(self.footage.times())
+        except DataError as error:
+            return list(error.problems)
+        if not len(times):
+            return []
+        misfits = self._misfits(len(times), float(times[-1]), end_of(times) - float(times[-1]))
+        return [problem for problem in misfits if not (problem.warning or problem.unreadable)]
 
     def _misfits(self, frames: int, last_seconds: float, interval_seconds: float) -> list[Problem]:
         """Where labels and frames do not fit; an end that is lost, with labels of the whole video, may be left out."""
