@@ -64,6 +64,40 @@ def test_a_run_is_gone_on_with_only_by_the_same_settings(home: Path) -> None:
     assert elsewhere.exit_code == 0 and ps.Run("runs/again").scores() == ps.Run("runs/shapes").scores()
 
 
+def test_a_run_of_a_source_made_in_python_never_takes_what_lies_in_the_current_folder(home: Path) -> None:
+    task = ps.Classification(backbone="tiny", size=32)
+    run = ps.train(task, ps.Images("shapes"), epochs=1, folder="runs/own", progress=False, logger=False)
+    assert run.settings["data"]["path"] == ""
+    facts = run.chosen["data"]
+    assert (facts["source"], facts["samples"], len(facts["fingerprint"])) == ("Images", 24, 16)
+    was = "runs/own was trained on a Source made in Python (Images, 24 samples), and not on files"
+    for command in (["train", "runs/own", "run.folder=runs/again"], ["doctor", "runs/own"], ["evaluate", "runs/own"]):
+        refused = run_here(*command)
+        assert refused.exit_code == 2 and was in refused.err, refused.err
+    assert not Path("runs/again").exists()
+    assert run_here("train", "runs/own", "run.folder=runs/again", "data.path=shapes.pack").exit_code == 0
+    assert run_here("evaluate", "runs/own", "shapes.pack").exit_code == 0
+    Path("empty.yaml").write_text(RECIPE.replace("shapes.pack", "''"))
+    empty = run_here("train", "empty.yaml")
+    assert empty.exit_code == 2 and "data.path is empty" in empty.err
+
+
+def test_a_run_of_packs_opened_in_python_is_trained_and_evaluated_by_their_paths(home: Path) -> None:
+    task, pack = ps.Classification(backbone="tiny", size=32), ps.open("shapes.pack")
+    options = {"epochs": 1, "progress": False, "logger": False}
+    run = ps.train(task, pack, folder="runs/one", **options)
+    assert run.settings["data"]["path"] == str(Path("shapes.pack").absolute())
+    assert run_here("train", "runs/one", "run.folder=runs/again").exit_code == 0
+    assert ps.Run("runs/again").scores() == run.scores()
+    others = ps.pack(ps.Images(write_shapes(Path("others"), count=6)), "others.pack")
+    pair = ps.train(task, (pack, others), folder="runs/two", **options)
+    found = ps.evaluate(pair)
+    assert (found.samples, ps.evaluate(pair, split="train").samples) == (6, 24)
+    assert found.scores["accuracy"] == pytest.approx(pair.scores()["accuracy"])
+    with pytest.raises(ps.RecipeError, match="there is no 'test'"):
+        ps.evaluate(pair, split="test")
+
+
 def test_flags_are_short_for_keys(home: Path) -> None:
     command = ("train", "shapes.yaml", "train.epochs=1", "run.progress=on", "--no-progress", "--watch", "--fresh")
     assert run_here(*command).exit_code == 0

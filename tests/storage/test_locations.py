@@ -113,6 +113,25 @@ def test_no_python_function_takes_a_url_for_a_path(
     assert list(tmp_path.iterdir()) == []
 
 
+REST = (inspect.Parameter.VAR_KEYWORD, inspect.Parameter.VAR_POSITIONAL)
+
+
+def needed_by(door: Callable[..., Any]) -> list[str]:
+    parameters = inspect.signature(door).parameters.values()
+    return [each.name for each in parameters if each.default is inspect.Parameter.empty and each.kind not in REST]
+
+
+@pytest.mark.parametrize(
+    ("name", "door", "parameter"),
+    [one for one in python_doors() if one[2] in (*needed_by(one[1]), "data", "images")],
+)
+def test_no_python_function_takes_an_empty_path_for_the_current_folder(
+    name: str, door: Callable[..., Any], parameter: str
+) -> None:
+    with pytest.raises(ps.RecipeError, match="the path is empty"):
+        door(**dict.fromkeys(needed_by(door)) | {parameter: ""})
+
+
 @pytest.mark.parametrize("options", [DataOptions, RunOptions, FeedOptions])
 def test_recipes_have_no_urls(options: Callable[..., Any]) -> None:
     key = {DataOptions: "path", RunOptions: "folder", FeedOptions: "cache"}[options]  # type: ignore[index]

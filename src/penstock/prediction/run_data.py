@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from penstock.errors import RecipeError
-from penstock.runs.run import Run
+from penstock.runs.run import Run, data_words
 from penstock.samples import Source
-from penstock.training.data_splits import training_data
+from penstock.training.data_splits import is_pair, training_data
 from penstock.training.options import DataOptions
 
 
@@ -19,7 +19,13 @@ def run_split(run: Any, split: str | None = None) -> Source:
     name = split or options.val
     if name is None:
         raise RecipeError(f"{run} was trained without validation. Name a split, or other data.")
-    return training_data(options.path, replace(options, train=name, val=None)).train
+    if not is_pair(options.path):
+        return training_data(options.path, replace(options, train=name, val=None)).train
+    parts = training_data(options.path, options)
+    found = {options.train: parts.train, options.val: parts.val}.get(name)
+    if found is None:
+        raise RecipeError(f"{run} was trained on two packs, {options.train} and {options.val}; there is no {name!r}.")
+    return found
 
 
 def _run(run: Any) -> Run:
@@ -36,5 +42,5 @@ def _data_options(run: Run) -> DataOptions:
     settings = dict(run.settings.get("data") or {})
     path = settings.get("path")
     if not path:
-        raise RecipeError(f"{run.folder} was not trained on files: name the data.")
+        raise RecipeError(f"{data_words(run)}. Name the data to evaluate on.")
     return DataOptions(**{**settings, "path": tuple(path) if isinstance(path, list) else path})

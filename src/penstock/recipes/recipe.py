@@ -15,6 +15,7 @@ from penstock.errors import RecipeError, require_learning
 from penstock.recipes.reading import sections_of
 from penstock.recipes.sections import OPTIONS
 from penstock.runs.layout import SETTINGS
+from penstock.runs.run import Run, data_words
 from penstock.runs.settings import recipe_sections
 from penstock.storage.locations import refuses_urls
 from penstock.tasks.kinds import task_from
@@ -49,6 +50,8 @@ class Recipe:
         require_learning("Reading a recipe")
         file = recipe_file(path)
         kind, sections = sections_of(file, overrides)
+        if not sections["data"].get("path"):
+            raise RecipeError(_without_data(file))
         options = {name: make(**sections[name]) for name, make in OPTIONS.items()}
         recipe = cls(task_from(kind, {**sections["task"], **sections["model"]}), **options)
         return recipe if recipe.run.folder else recipe._in_folder(f"{RUNS_FOLDER}/{file.stem}")
@@ -81,6 +84,13 @@ def recipe_file(path: str | Path) -> Path:
         what = "a file of more than 1 MB" if file.is_file() else "a folder"
         raise RecipeError(f"{path} is {what}, and a recipe is a short YAML file. penstock recipe images writes one.")
     return file
+
+
+def _without_data(file: Path) -> str:
+    if file.name == SETTINGS:
+        words = data_words(Run(file.parent))
+        return f"{words}: its settings cannot open them. Add data.path=… to name the data, or use ps.train in Python."
+    return f"{file}: data.path is empty. Write path: pets.pack below data:, or add data.path=pets.pack to the command."
 
 
 def _suggested(file: Path) -> str:

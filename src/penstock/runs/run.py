@@ -153,6 +153,15 @@ def _is_score(name: str) -> bool:
     return name not in layout.NO_SCORES and not name.startswith(layout.TRAINING_PREFIX)
 
 
+def data_words(run: Run) -> str:
+    """Why the data of a Run that names no path cannot be opened again, and what they were."""
+    facts = run.chosen.get("data") or {}
+    parts = [facts] if "source" in facts else [part for part in facts.values() if isinstance(part, dict)]
+    seen = [f"{part.get('source')}, {part.get('samples')} samples" for part in parts]
+    what = f" ({'; '.join(seen)})" if seen else ""
+    return f"{run.folder} was trained on a Source made in Python{what}, and not on files"
+
+
 def as_run(run: Run | str | Path) -> Run:
     """A Run, from itself or from its folder."""
     return run if isinstance(run, Run) else Run(run)

@@ -17,6 +17,7 @@ Answer = TypeVar("Answer")
 # A letter and a colon is a drive of Windows.
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/")
 MODELS = "hf://"
+OPTIONAL_PATHS = ("data", "images")  # arguments with a default that are paths if they are given
 
 
 def refuse_urls(*values: Any, is_model: bool = False) -> None:
@@ -45,21 +46,32 @@ def _refuse_url(path: str | os.PathLike[str], is_model: bool) -> None:
     )
 
 
+def refuse_empty(value: Any) -> None:
+    """Raise for a path, or an item of a list, that is an empty text: Python would take it for the current folder."""
+    for item in value if isinstance(value, list | tuple) else (value,):
+        if isinstance(item, str) and not item:
+            raise RecipeError("the path is empty. Name a file or folder; '.' is the current folder.")
+
+
 def refuses_urls(*, model: str | None = None) -> Callable[[Callable[Arguments, Answer]], Callable[Arguments, Answer]]:
     """A door: no argument of the function may be a URL, except hf:// for the one that names a model.
 
+    An argument that must be given, `data` or `images` may not be an empty text, which would be the current folder.
     Names of classes may look like URLs (ontologies have such names), so a list of them is not looked at.
     """
 
     def decorate(function: Callable[Arguments, Answer]) -> Callable[Arguments, Answer]:
         code = function.__code__
         names = code.co_varnames[: code.co_argcount]
+        required = names[: len(names) - len(function.__defaults__ or ())]
 
         @functools.wraps(function)
         def checked(*positional: Arguments.args, **named: Arguments.kwargs) -> Answer:
             for name, value in (*zip(names, positional, strict=False), *named.items()):
                 if name != "self" and not (name == "classes" and isinstance(value, list | tuple)):
                     refuse_urls(value, is_model=name == model)
+                if name in (*required, *OPTIONAL_PATHS):
+                    refuse_empty(value)
             return function(*positional, **named)
 
         return checked

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import os
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+import xxhash
 from numpy.typing import NDArray
 
 from penstock.errors import RecipeError, nearest
+from penstock.flow.fingerprints import described_source
 from penstock.opening import is_pack
 from penstock.opening import open as open_any
 from penstock.packing.options import PackOptions
@@ -31,7 +34,7 @@ class TrainingData(NamedTuple):
 
 def training_data(data: Any, options: DataOptions, on_bad_sample: str = "raise") -> TrainingData:
     """A path, a Source, or a pair of both; a pair is taken as it is, all else is split. Their problems are refused."""
-    if _is_pair(data):
+    if is_pair(data):
         train, val = (None if one is None else opened(one, options, on_bad_sample) for one in data)
         if train is None:
             raise RecipeError("a pair of data is (train, val), and train is None.")
@@ -40,7 +43,38 @@ def training_data(data: Any, options: DataOptions, on_bad_sample: str = "raise")
     return _split(source, options)
 
 
-def _is_pair(data: Any) -> bool:
+def path_of(data: Any) -> str | tuple[str, ...]:
+    """The path that opens the same data again; empty where only Python can make them."""
+    if isinstance(data, (str, os.PathLike)):
+        return os.fspath(data)
+    if type(data) is Pack:
+        return str(data.path)
+    if isinstance(data, (tuple, list)):
+        paths = [path_of(one) for one in data]
+        # Two packs are a pair (train, val) again; other things in a list may be one set, or a pair.
+        if all(isinstance(one, (str, os.PathLike)) for one in data) or (len(data) == 2 and all(_packs(paths))):
+            return tuple(str(path) for path in paths)
+    return ""
+
+
+def _packs(paths: list[Any]) -> list[bool]:
+    return [isinstance(path, str) and bool(path) and is_pack(Path(path)) for path in paths]
+
+
+def facts_of(data: TrainingData) -> dict[str, Any]:
+    """What a Run writes of its data, so that they can be told apart from others: kind, count and fingerprint."""
+    if data.source is not None:
+        return _source_facts(data.source)
+    return {name: _source_facts(one) for name, one in (("train", data.train), ("val", data.val)) if one is not None}
+
+
+def _source_facts(source: Source) -> dict[str, Any]:
+    described = json.dumps(described_source(source), default=str)
+    fingerprint = xxhash.xxh3_64_hexdigest(described.encode("utf-8", "surrogatepass"))
+    return {"source": type(source).__name__, "samples": len(source), "fingerprint": fingerprint}
+
+
+def is_pair(data: Any) -> bool:
     """Whether two things are (train, val). Two paths are a pair if both are packs; else they are files of one set."""
     if not isinstance(data, (tuple, list)) or len(data) != 2:
         return False

@@ -23,7 +23,7 @@ from penstock.runs.writing import RunWriter
 from penstock.tasks.task import Goal, Task
 from penstock.training import telling
 from penstock.training.checkpoints import clear_partial
-from penstock.training.data_splits import TrainingData
+from penstock.training.data_splits import TrainingData, facts_of
 from penstock.training.environment import environment, now
 from penstock.training.feed_limits import FeedWatch, TimeEstimate, flow_of, limit_line
 from penstock.training.module import Module
@@ -238,7 +238,8 @@ class Session:
     def _write_settings(self, module: Module, feed: Mapping[str, Any] | None) -> None:
         if self._writer is None:
             return
-        chosen: dict[str, Any] = {"train": self._chosen(module), "goal": self.goal._asdict()}
+        data = facts_of(self.data)
+        chosen: dict[str, Any] = {"data": data, "train": self._chosen(module), "goal": self.goal._asdict()}
         if feed:
             chosen["feed"] = plain({name: feed[name] for name in ("workers", "prefetch") if name in feed})
         self._writer.write_settings(self._recipe, chosen)

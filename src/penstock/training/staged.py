@@ -26,7 +26,7 @@ from penstock.runs.writing import RunWriter
 from penstock.samples import Source
 from penstock.tasks.behaviour.behaviour import Behaviour
 from penstock.tasks.behaviour.feature_windows import FeatureWindows, VideoFeatures
-from penstock.training.data_splits import TrainingData
+from penstock.training.data_splits import TrainingData, facts_of
 from penstock.training.environment import environment, now
 from penstock.training.options import AUTO, TrainOptions
 from penstock.training.resuming import FINISHED, Beginning, beginning, beginning_of_others
@@ -66,7 +66,8 @@ class StagedTraining:
     def _begin(self) -> None:
         if self._writer is None:
             return
-        self._writer.write_settings(self.settings.sections(self.task), {"goal": self.task.goal._asdict()})
+        chosen = {"data": facts_of(self.data), "goal": self.task.goal._asdict()}
+        self._writer.write_settings(self.settings.sections(self.task), chosen)
         self._writer.write_environment({**environment(), "started": now(), "outcome": "running"})
         for remark in self.task.remarks(self.data.val):
             self._say(remark)

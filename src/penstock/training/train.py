@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from penstock.errors import RecipeError, require
 from penstock.storage.locations import refuses_urls
+from penstock.training.data_splits import path_of
 from penstock.training.options import DataOptions, TrainOptions
 from penstock.training.settings import Settings, settings_of
 
@@ -58,9 +59,13 @@ def _complete(settings: Settings, task: Task, data: Any) -> Settings:
 
 
 def _data_options(options: DataOptions, data: Any) -> DataOptions:
-    if isinstance(data, (str, os.PathLike)):
-        return replace(options, path=os.fspath(data))
-    if data is None and not options.path:
+    if data is not None and options.path:
+        raise RecipeError(
+            f"train has data and path={options.path!r}, and one of them would not be used. Leave one out."
+        )
+    if data is not None:
+        return replace(options, path=path_of(data))
+    if not options.path:
         raise RecipeError("train needs data: a pack, a Source, a pair (train, val), or a path.")
     return options
 
