@@ -68,6 +68,24 @@ def test_truth_may_be_events_of_all_videos_or_of_one(tmp_path: Path, videos: lis
     assert dict(found.scores) == pytest.approx(score_ethograms(videos).scores())
 
 
+def test_units_and_subject_of_true_events_can_be_said(tmp_path: Path, videos: list[Ethogram]) -> None:
+    rows = ["video,start,stop,behaviour,subject", "mouse.1,0,5,b,one", "mouse.1,2,9,b,two", "mouse.2,1,4,b,one"]
+    events = tmp_path / "events.csv"
+    events.write_text("\n".join(rows).replace(",b,", f",{BEHAVIOURS[1]},") + "\n")
+    with pytest.raises(ps.DataError, match="units='frames' or units='seconds'"):
+        ps.evaluate(tmp_path / "predictions", truth=events)
+    with pytest.raises(ps.DataError, match="2 subjects: one, two"):
+        ps.evaluate(tmp_path / "predictions", truth=events, units="frames")
+    found = ps.evaluate(tmp_path / "predictions", truth=events, units="frames", subject="one")
+    assert found.samples == 105
+    said = run_here("evaluate", tmp_path / "predictions", "--truth", events)
+    assert said.exit_code == 3 and "--units frames or --units seconds" in said.err
+    options = ("--units", "frames", "--subject", "any", "--json")
+    assert run_here("evaluate", tmp_path / "predictions", "--truth", events, *options).exit_code == 0
+    with pytest.raises(ps.RecipeError, match="units and subject"):
+        ps.evaluate("runs/mice", units="frames")
+
+
 def test_0_and_1_alone_have_no_auroc(tmp_path: Path, videos: list[Ethogram]) -> None:
     found = ps.evaluate(str(tmp_path / "predictions/*_predictions.csv"), truth=tmp_path / "labels")
     assert found.scores["f1"] == pytest.approx(score_ethograms(videos).scores()["f1"])

@@ -10,6 +10,7 @@ import click
 
 from penstock.cli.options import adding
 from penstock.prediction.behaviour.decisions import OFF, decision_lines
+from penstock.sources.videos.label_options import UNITS
 
 
 def number_or_auto(text: str) -> int | str:
@@ -47,6 +48,8 @@ ANSWER_OPTIONS: dict[str, tuple[Any, str]] = {
     "min_score": (float, "With --truth: leave out boxes below this score."),
     "iou": (float, "With --truth: a match needs more overlap than this, as intersection over union."),
     "count_empty": (bool, "With --truth: boxes in images without true ones count against precision."),
+    "units": (click.Choice(UNITS), "With --truth: what start and stop of true events are counted in."),
+    "subject": (str, "With --truth: events of this subject alone; each: a class for each; any: put together."),
     "images": (str, "With --truth: folder of the images, which YOLO files and layers on a map need."),
 }
 

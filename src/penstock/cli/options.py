@@ -19,6 +19,7 @@ from penstock.exporting.options import LAYOUTS as EXPORT_LAYOUTS
 from penstock.exporting.options import SPELLINGS, ExportOptions
 from penstock.packing.options import CODECS, PackOptions
 from penstock.sources.columns.options import BOX_FORMATS, CHANNELS, LAYOUTS, ColumnOptions
+from penstock.sources.videos.label_options import EMPTY_LABELS, UNITS
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -58,7 +59,9 @@ SOURCE_OPTIONS: dict[str, tuple[Any, str]] = {
     "size": (str, "WIDTHxHEIGHT of the stored frames."),
     "fit": (click.Choice(["stretch", "pad", "crop"]), "How a frame of other proportions comes to that size."),
     "crop": (str, "Region of interest x,y,width,height, cut out before anything else."),
-    "units": (click.Choice(["auto", "frames", "seconds"]), "What start and stop of events are counted in."),
+    "units": (click.Choice(UNITS), "What start and stop of events are counted in."),
+    "subject": (str, "Events of this subject alone; each: a class for each, such as mouseA:groom; any: put together."),
+    "empty_labels": (click.Choice(EMPTY_LABELS), "What an empty cell of a frame table is: an error, or -1."),
 }
 
 PACK_OPTIONS: dict[str, tuple[Any, str]] = {
@@ -102,7 +105,7 @@ EXPORT_OPTIONS: dict[str, tuple[Any, str]] = {
 # Options of sources that `export` takes; which source reads the data, looking at it decides.
 EXPORTED_SOURCE_OPTIONS = (
     *("labels", "boxes", "images", "classes", "group_from", "split_from", "tile_px", "overlap", "fit", "crop"),
-    *("units", "prefer", "allow_outside"),
+    *("units", "subject", "empty_labels", "prefer", "allow_outside"),
 )
 
 # Which column is which field, for formats that have columns; `fields` is for Python.

@@ -17,6 +17,7 @@ from penstock.results.behaviour_scores import BehaviourScores, score_behaviours
 from penstock.results.bouts import stop_times
 from penstock.sources.videos.frame_labels import FrameLabels, NoLabels
 from penstock.sources.videos.label_matching import match_labels
+from penstock.sources.videos.label_options import LabelOptions
 from penstock.sources.videos.video_lists import NamedVideo
 
 if TYPE_CHECKING:
@@ -42,12 +43,12 @@ class ComparedEthograms:
         return pd.DataFrame(rows)
 
 
-def compare_ethograms(predictions: str | os.PathLike[str], truth: Any) -> ComparedEthograms:
+def compare_ethograms(predictions: str | os.PathLike[str], truth: Any, options: LabelOptions) -> ComparedEthograms:
     """Read predictions and labels in any format that `Videos` reads; every problem is raised at once."""
     found = read_predictions(predictions)
     # Labels are found by the name of the video; which file it was is not known any more.
     videos = [NamedVideo(one.name, Path(one.file).with_name(f"{Path(one.name).name}.video")) for one in found]
-    known = match_labels(truth, videos, found[0].behaviours, "auto")
+    known = match_labels(truth, videos, replace(options, classes=found[0].behaviours))
     problems = [problem for problem in known.problems if not problem.warning]
     matched = [
         (one, labels) for one, labels in zip(found, known.per_video, strict=True) if not isinstance(labels, NoLabels)

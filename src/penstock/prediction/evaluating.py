@@ -15,6 +15,7 @@ from penstock.prediction.ethogram_evaluating import compare_ethograms
 from penstock.prediction.ethogram_reading import is_ethograms
 from penstock.results.box_scores import MATCH_IOU
 from penstock.runs.layout import plain
+from penstock.sources.videos.label_options import LabelOptions
 from penstock.storage.locations import refuses_urls
 from penstock.storage.whole_files import write_whole
 
@@ -73,6 +74,8 @@ def evaluate(
     iou: float = MATCH_IOU,
     count_empty: bool = False,
     images: str | os.PathLike[str] | None = None,
+    units: str = "auto",
+    subject: str | None = None,
 ) -> Evaluation:
     """Answer every sample of labelled data and compare: a Run, a Model or a checkpoint, on a Source or a path.
 
@@ -83,11 +86,14 @@ def evaluate(
     With `truth`, boxes made by anything stand in place of the run: `evaluate("boxes.csv", truth="xml/*.xml")`; both may
     be a table or any files that `Boxes` reads. `min_score`, `iou`, `count_empty` and `images` belong to that; see
     `BoxOptions`. So may ethograms, as files of frames, with labels that `Videos` reads:
-    `evaluate("predictions/", truth="labels/*.csv")`.
+    `evaluate("predictions/", truth="labels/*.csv")`; `units` and `subject` say how events are read, as in `Videos`.
     """
     box_options = BoxOptions(min_score, iou, count_empty, images)
+    label_options = LabelOptions(units=units, subject=subject)
     if truth is not None and is_ethograms(run):
-        return _evaluate_ethograms(run, truth, box_options)
+        return _evaluate_ethograms(run, truth, box_options, label_options)
+    if label_options != LabelOptions():
+        raise RecipeError("units and subject say how events of behaviours are read: pass ethograms, and truth too.")
     if truth is not None:
         return _evaluate_boxes(run, truth, box_options)
     if box_options != BoxOptions():
@@ -137,10 +143,12 @@ def _evaluate_boxes(predictions: Any, truth: Any, options: BoxOptions) -> Evalua
     return Evaluation(scores.scores(), details_of(scores, both), table, len(table))
 
 
-def _evaluate_ethograms(predictions: str | os.PathLike[str], truth: Any, options: BoxOptions) -> Evaluation:
+def _evaluate_ethograms(
+    predictions: str | os.PathLike[str], truth: Any, options: BoxOptions, label_options: LabelOptions
+) -> Evaluation:
     if options != BoxOptions():
         raise RecipeError(f"min_score, iou, count_empty and images are for boxes, and {predictions} holds behaviours.")
-    both = compare_ethograms(predictions, truth)
+    both = compare_ethograms(predictions, truth, label_options)
     scores, table = both.scores(), both.table()
     details = {**scores.details(), "not_in_truth": list(both.not_in_truth)}
     return Evaluation(scores.scores(), details, table, int(table["frames"].sum()))

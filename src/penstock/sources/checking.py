@@ -11,6 +11,7 @@ from typing import Any
 from penstock.errors import DataError, Problem
 from penstock.problems import known_problems
 from penstock.samples import Part, Source, Streamed, describe
+from penstock.sources.repeats import lines_of
 
 _REMEDY = "Replace or remove it, or pack with on_bad_sample=skip"
 # Samples that one task of a thread decodes: many enough to make the task cheap, few enough to share the work.
@@ -45,7 +46,7 @@ class CheckResult:
 
     def __str__(self) -> str:
         counted = ", ".join(f"{number:,} {name}" for name, number in self.counts.items())
-        lines = [f"{'warning' if problem.warning else 'problem'}: {problem}" for problem in self.problems]
+        lines = lines_of(self.problems)
         found = f"{len(self.errors):,} problems, {len(self.warnings):,} warnings" if lines else "no problems"
         return "\n".join([*lines, f"{counted}: {found}"])
 

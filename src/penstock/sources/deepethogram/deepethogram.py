@@ -18,6 +18,7 @@ from penstock.sources.videos.frame_hdf5 import HDF5_ENDINGS
 from penstock.sources.videos.frame_labels import NoLabels
 from penstock.sources.videos.framing import DEFAULT_SIZE, make_framing
 from penstock.sources.videos.label_matching import LabelSet, match_labels, unlabelled
+from penstock.sources.videos.label_options import LabelOptions
 from penstock.sources.videos.video_frames import VideoFrames, parts_of
 from penstock.sources.videos.video_lists import NamedVideo
 from penstock.storage.locations import refuses_urls
@@ -109,7 +110,7 @@ def _labels(settings: ProjectSettings, found: list[ProjectVideo], videos: list[N
     if not tables:
         none = NoLabels(len(settings.classes))
         return LabelSet(settings.classes, (none,) * len(videos), (*problems, *map(unlabelled, videos)))
-    matched = match_labels(tables, videos, settings.classes, "auto")
+    matched = match_labels(tables, videos, LabelOptions(settings.classes))
     return LabelSet(matched.classes, matched.per_video, (*problems, *matched.problems))
 
 

@@ -35,6 +35,12 @@ def holds_boris_events(table: Table) -> bool:
     return all(find_column(table, names) is not None for names in (_TIME_NAMES, BEHAVIOUR_NAMES, _STATUS_NAMES))
 
 
+def boris_columns(table: Table) -> list[str | None]:
+    """The columns that are read of such a table."""
+    names = (_TIME_NAMES, BEHAVIOUR_NAMES, _STATUS_NAMES, VIDEO_NAMES, SUBJECT_NAMES)
+    return [find_column(table, one) for one in names]
+
+
 def header_line(path: Path) -> int:
     """The line where the table begins, after what older exports write about the observation; 1 where none is."""
     if path.suffix.lower() in (".parquet", ".pq"):
@@ -70,6 +76,7 @@ def read_boris_events(table: Table) -> LabelEvents:
             problems.append(_unpaired(table, event, "STOP", "START"))
     problems += [_unpaired(table, event, "START", "STOP") for event in open_states.values()]
     problems += overlaps(table.name, events)
+    problems.sort(key=lambda problem: problem.row or 0)
     return LabelEvents(table, tuple(events), True, problems, find_column(table, VIDEO_NAMES) is not None)
 
 

@@ -1,4 +1,4 @@
-"""Tables of events: video, start, stop, behaviour, in frames or seconds.
+"""Tables of events: video, start, stop, behaviour, in frames or seconds; or video, behaviour, for whole videos.
 
 The unit is in the name of the columns (start_frame, stop_frame; start_s, stop_s, as BORIS writes "Start (s)") or is
 given; plain `start` and `stop` with fractions are seconds, with whole numbers they are refused, not guessed.
@@ -11,17 +11,16 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from penstock.errors import DataError, Problem, one_of
+from penstock.errors import DataError, Problem
 from penstock.sources.tables import Numbers, Table, plain, wrong_columns
 from penstock.sources.videos.frame_labels import Event, overlaps
-
-UNITS = ("auto", "frames", "seconds")
 
 VIDEO_NAMES = ("video", "videoname", "videofile", "mediafilepath", "mediafilename", "mediafile", "file", "filename")
 BEHAVIOUR_NAMES = ("behaviour", "behavior", "label", "class")
 SUBJECT_NAMES = ("subject", "animal", "individual")
 _START_NAMES = ("start", "onset", "begin")
 _STOP_NAMES = ("stop", "end", "offset")
+_FRAME_NAMES = ("frame", "frames", "framenumber", "frameindex")
 _SUFFIXES = {"": "", "frame": "frames", "frames": "frames", "s": "seconds", "seconds": "seconds", "sec": "seconds"}
 
 
@@ -49,6 +48,13 @@ def _timed_column(table: Table, names: tuple[str, ...]) -> tuple[str, str] | Non
     return None
 
 
+def event_columns(table: Table) -> list[str | None]:
+    """The columns that are read of a table of events."""
+    timed = [_timed_column(table, names) for names in (_START_NAMES, _STOP_NAMES)]
+    named = [find_column(table, names) for names in (VIDEO_NAMES, BEHAVIOUR_NAMES, SUBJECT_NAMES)]
+    return [*named, *(column[0] for column in timed if column is not None)]
+
+
 def holds_events(table: Table) -> bool:
     """Whether a table has the columns of events."""
     return find_column(table, BEHAVIOUR_NAMES) is not None and _timed_column(table, _START_NAMES) is not None
@@ -56,7 +62,6 @@ def holds_events(table: Table) -> bool:
 
 def read_label_events(table: Table, units: str) -> LabelEvents:
     """Check and read a table of events."""
-    one_of("units", units, UNITS)
     behaviour = find_column(table, BEHAVIOUR_NAMES)
     start, stop = _timed_column(table, _START_NAMES), _timed_column(table, _STOP_NAMES)
     if behaviour is None or start is None or stop is None:
@@ -72,6 +77,30 @@ def read_label_events(table: Table, units: str) -> LabelEvents:
     return LabelEvents(table, events, seconds, problems, find_column(table, VIDEO_NAMES) is not None)
 
 
+def holds_whole_videos(table: Table) -> bool:
+    """Whether a table names a behaviour for each video, and no times or frames."""
+    columns = [find_column(table, names) for names in (VIDEO_NAMES, BEHAVIOUR_NAMES, _FRAME_NAMES)]
+    if columns[0] is None or columns[1] is None or columns[2] is not None or _timed_column(table, _START_NAMES):
+        return False
+    return not set(table.texts(columns[1]).tolist()) <= {"0", "1", "-1", ""}
+
+
+def read_whole_videos(table: Table) -> LabelEvents:
+    """Behaviours that last from the first frame of a video to its last."""
+    behaviour = find_column(table, BEHAVIOUR_NAMES)
+    whole = np.zeros(len(table)), np.full(len(table), np.inf)
+    events = _events(table, behaviour or "", *whole, np.ones(len(table), np.bool_))
+    seen: set[tuple[str, str]] = set()
+    problems = []
+    for event in events:
+        if (event.video, event.behaviour) in seen:
+            what = f"{event.video} has {event.behaviour} for a second time"
+            problems.append(Problem(table.name, event.line, what, "Remove one of the rows"))
+        seen.add((event.video, event.behaviour))
+    problems = [*table.problems, *problems, *_empty_names(table, events)]
+    return LabelEvents(table, events, False, problems, True)
+
+
 def _in_seconds(table: Table, units: str, named: set[str], starts: Numbers, stops: Numbers) -> bool:
     named.discard("")
     if len(named) > 1 or (named and units != "auto" and units not in named):
@@ -84,7 +113,7 @@ def _in_seconds(table: Table, units: str, named: set[str], starts: Numbers, stop
     both = np.concatenate([starts.values, stops.values])
     if np.all(both[np.isfinite(both)] % 1 == 0):
         what = "start and stop are whole numbers, which may be frames or seconds"
-        raise DataError([Problem(table.name, None, what, "Say units='frames' or units='seconds'")])
+        raise DataError([Problem(table.name, None, what, "Say which: units='frames' or units='seconds'")])
     return True
 
 

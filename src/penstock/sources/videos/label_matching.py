@@ -2,10 +2,12 @@
 
 | `labels` is                          | and means                                                                 |
 |--------------------------------------|---------------------------------------------------------------------------|
-| 'labels/{stem}.csv'                  | the file of each video; {stem} is its file name without ending            |
+| 'labels/{stem}.csv'                  | the file of each video; {stem} is its file name without ending; with a *, |
+|                                      | the file that matches, of the video with the longest such name            |
 | a folder, a pattern with *, a list   | files named as a video, or as a video with _labels or an ending of        |
 |                                      | predictions (_bouts …); other files of events                             |
-| a file or a DataFrame                | events of many videos (a column names them), or labels of the only video  |
+| a file or a DataFrame                | events of many videos (a column names them), or labels of the only video; |
+|                                      | without start and stop, what each whole video shows                       |
 | {video: file, DataFrame or Table}    | the labels of these videos                                                |
 
 A video without labels is not labelled (−1), with a warning.
@@ -13,6 +15,7 @@ A video without labels is not labelled (−1), with a warning.
 
 from __future__ import annotations
 
+import glob
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -22,12 +25,22 @@ from typing import Any, TypeGuard
 from penstock.errors import DataError, Problem, nearest
 from penstock.sources.paths import expand, files_below
 from penstock.sources.tables import TABLE_ENDINGS, Table, read_table, table_of_frame
-from penstock.sources.videos.boris import header_line, holds_boris_events, read_boris_events
+from penstock.sources.videos.boris import boris_columns, header_line, holds_boris_events, read_boris_events
+from penstock.sources.videos.foreign_labels import FOREIGN_ENDINGS, foreign_problem
 from penstock.sources.videos.frame_hdf5 import HDF5_ENDINGS
 from penstock.sources.videos.frame_labels import BACKGROUND, Event, EventLabels, FrameLabels, NoLabels
-from penstock.sources.videos.label_events import LabelEvents, holds_events, read_label_events
+from penstock.sources.videos.label_events import (
+    LabelEvents,
+    event_columns,
+    holds_events,
+    holds_whole_videos,
+    read_label_events,
+    read_whole_videos,
+)
 from penstock.sources.videos.label_hdf5 import read_label_hdf5
+from penstock.sources.videos.label_options import LabelOptions
 from penstock.sources.videos.label_rows import LabelRows, read_label_rows
+from penstock.sources.videos.label_subjects import subject_problems, unused_columns, with_subject
 from penstock.sources.videos.video_lists import NamedVideo
 
 # What may stand behind the name of a video: labels, and the files that predictions are written to.
@@ -51,19 +64,23 @@ class _Reading:
     content: LabelRows | LabelEvents
 
 
-def match_labels(labels: Any, videos: Sequence[NamedVideo], classes: tuple[str, ...] | None, units: str) -> LabelSet:
+def match_labels(labels: Any, videos: Sequence[NamedVideo], options: LabelOptions) -> LabelSet:
     """Read every label table and give each video its labels."""
     names = _VideoNames(videos)
     problems: list[Problem] = []
-    readings = []
+    readings, failed = [], set()
     for video, given in _tables(labels, names, problems):
         try:
-            readings.append(_Reading(video, _read(given, units)))
+            readings.append(_Reading(video, _read(given, options)))
         except DataError as error:
             problems += error.problems
+            failed |= set(range(len(videos))) if video is None else {video}
+    events = [reading.content for reading in readings if isinstance(reading.content, LabelEvents)]
+    problems += subject_problems(events, options.subject, [reading.content.table.name for reading in readings])
+    readings = [_Reading(reading.video, _with_subject(reading.content, options.subject)) for reading in readings]
     if _is_pattern(labels):
         problems += _shared_files(readings, videos)
-    known, agreed_with = _all_classes(readings, classes)
+    known, agreed_with = _all_classes(readings, options.classes)
     found: dict[int, FrameLabels] = {}
     for reading in readings:
         problems += reading.content.problems
@@ -72,7 +89,8 @@ def match_labels(labels: Any, videos: Sequence[NamedVideo], classes: tuple[str, 
                 what = f"{videos[number].name} has labels from two tables"
                 problems.append(Problem(reading.content.table.name, None, what, "Keep one of them"))
             found[number] = own
-    problems += [unlabelled(video) for number, video in enumerate(videos) if number not in found]
+    # Of a table that cannot be read it is not known which videos it has labels of.
+    problems += [unlabelled(video) for number, video in enumerate(videos) if number not in found.keys() | failed]
     if not found and all(problem.warning for problem in problems):
         problems.append(_nothing_found(labels, videos))
     per_video = tuple(found.get(number, NoLabels(len(known))) for number in range(len(videos)))
@@ -167,15 +185,26 @@ def _is_pattern(labels: Any) -> TypeGuard[str]:
 
 
 def _of_pattern(labels: str, names: _VideoNames) -> Iterator[tuple[int | None, Any]]:
-    for number, video in enumerate(names.videos):
-        path = Path(labels.replace("{stem}", video.stem).replace("{name}", video.name))
+    owners: dict[Path, int] = {}
+    for number in sorted(range(len(names.videos)), key=lambda number: len(names.videos[number].stem)):
+        video = names.videos[number]
+        path = Path(_filled(labels, video.stem, video.name))
         if path.is_file():
             yield number, path
+        elif glob.has_magic(labels):  # m10_labels.csv fits m1* too, and is that of m10
+            pattern = _filled(labels, glob.escape(video.stem), glob.escape(video.name))
+            owners |= {Path(found): number for found in glob.iglob(pattern) if Path(found).is_file()}
+    yield from ((number, path) for path, number in owners.items())
+
+
+def _filled(labels: str, stem: str, name: str) -> str:
+    return labels.replace("{stem}", stem).replace("{name}", name)
 
 
 def _of_paths(labels: Any, names: _VideoNames) -> Iterator[tuple[int | None, Any]]:
     given = expand(labels)
-    files = [file for path in given for file in (files_below(path, TABLE_ENDINGS) if path.is_dir() else [path])]
+    endings = TABLE_ENDINGS | FOREIGN_ENDINGS
+    files = [file for path in given for file in (files_below(path, endings) if path.is_dir() else [path])]
     if len(files) == 1 and len(names.videos) == 1:
         yield 0, files[0]
         return
@@ -190,21 +219,37 @@ def _number_by_name(stem: str, names: _VideoNames) -> int | None:
     return names.number(stem.removesuffix(suffix)) if number is None and suffix else number
 
 
-def _read(given: Any, units: str) -> LabelRows | LabelEvents:
+def _read(given: Any, options: LabelOptions) -> LabelRows | LabelEvents:
     if isinstance(given, Path) and given.suffix.lower() in HDF5_ENDINGS:
-        return read_label_rows(read_label_hdf5(given))
-    if isinstance(given, Path):
-        try:
-            table = read_table(given, first_line=header_line(given))
-        except OSError as error:
-            raise DataError(
-                [Problem(given.as_posix(), None, f"cannot be read: {error.strerror}", "Check the path")]
-            ) from error
-    else:
-        table = given if isinstance(given, Table) else table_of_frame(given)
+        return read_label_rows(read_label_hdf5(given), options)
+    table = _read_file(given) if isinstance(given, Path) else given
+    table = table if isinstance(table, Table) else table_of_frame(table)
     if holds_boris_events(table):
-        return read_boris_events(table)
-    return read_label_events(table, units) if holds_events(table) else read_label_rows(table)
+        return _naming_unused(read_boris_events(table), boris_columns(table))
+    if holds_events(table):
+        return _naming_unused(read_label_events(table, options.units), event_columns(table))
+    if holds_whole_videos(table):
+        return _naming_unused(read_whole_videos(table), event_columns(table))
+    return read_label_rows(table, options)
+
+
+def _read_file(path: Path) -> Table:
+    try:
+        foreign = foreign_problem(path)
+        if foreign is not None:
+            raise DataError([foreign])
+        return read_table(path, first_line=header_line(path))
+    except OSError as error:
+        what = f"cannot be read: {error.strerror}"
+        raise DataError([Problem(path.as_posix(), None, what, "Check the path")]) from error
+
+
+def _naming_unused(content: LabelEvents, used: list[str | None]) -> LabelEvents:
+    return content._replace(problems=[*content.problems, *unused_columns(content.table, used)])
+
+
+def _with_subject(content: LabelRows | LabelEvents, subject: str | None) -> LabelRows | LabelEvents:
+    return with_subject(content, subject) if isinstance(content, LabelEvents) else content
 
 
 def _all_classes(

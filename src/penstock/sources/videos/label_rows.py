@@ -14,6 +14,7 @@ behaviour, 1 where all are 0, else −1.
 
 from __future__ import annotations
 
+import itertools
 import re
 from typing import NamedTuple
 
@@ -23,11 +24,17 @@ from penstock.errors import DataError, Problem
 from penstock.sources.tables import Numbers, Table, plain
 from penstock.sources.videos.frame_labels import BACKGROUND, Labels, RowLabels, with_background
 from penstock.sources.videos.label_events import VIDEO_NAMES
+from penstock.sources.videos.label_options import LabelOptions
 
+DEFAULT_OPTIONS = LabelOptions()
 # Columns before the behaviours that say which frame a row is about.
 _TIME_NAMES = frozenset({"time", "times", "timeseconds", "seconds"})
 _PROBABILITY = "_probability"
 _INDEX_NAMES = frozenset({"", "index", "unnamed0", "frame", "frames", "framenumber", "frameindex"})
+
+
+# Columns in a message, and wrong values of a column that are told one by one.
+_SHOWN, _FEW = 8, 8
 
 
 class LabelRows(NamedTuple):
@@ -66,20 +73,26 @@ def _column_problem(table: Table, name: str, classes: tuple[str, ...], what: str
     return Problem(table.name, None, f"{what} the behaviour {name!r}", remedy)
 
 
-def read_label_rows(table: Table) -> LabelRows:
+def read_label_rows(table: Table, options: LabelOptions = DEFAULT_OPTIONS) -> LabelRows:
     """Check and read a table of one row per frame."""
     problems = list(table.problems)
     names, found = _behaviour_columns(table)
     problems += found
+    if options.selects and options.classes is not None:
+        names, found = _selected(table, names, options.classes)
+        problems += found
     if not names or all(_is_number(name) for name in names):
         what = "the first line names no behaviour" if names else "there is no column of labels"
         remedy = "Write a header with one name for each behaviour, such as background,groom,rear"
         raise DataError([Problem(table.name, 1, what, remedy)])
     columns = [table.numbers(name) for name in names]
+    foreign = [name for name, column in zip(names, columns, strict=True) if _is_no_label(column)]
+    if foreign:
+        raise DataError([_no_labels(table, foreign, len(names))])
     for name, column in zip(names, columns, strict=True):
-        problems += _value_problems(table, name, column)
+        problems += _value_problems(table, name, column, empty_is_wrong=options.empty_labels == "error")
     values = np.stack([_as_labels(column) for column in columns], axis=1)
-    behaviours = tuple(BACKGROUND if name.lower() in ("none", BACKGROUND) else name for name in names)
+    behaviours = tuple(_behaviour(name) for name in names)
     return _completed(LabelRows(table, behaviours, values, problems))
 
 
@@ -95,6 +108,41 @@ def _behaviour_columns(table: Table) -> tuple[list[str], list[Problem]]:
             names.pop(0)
     likely = {name for name in names if name.endswith(_PROBABILITY) and _is_of(name.removesuffix(_PROBABILITY), names)}
     return [name for name in names if name not in likely], problems
+
+
+def _selected(table: Table, names: list[str], classes: tuple[str, ...]) -> tuple[list[str], list[Problem]]:
+    """The columns that are classes; those that are left out are named, and background is where none of the rest is."""
+    kept = [name for name in names if name in classes and _behaviour(name) != BACKGROUND]
+    left = [name for name in names if name not in classes and _behaviour(name) != BACKGROUND]
+    if not kept or not left:
+        return names, []
+    what = f"{len(left):,} columns are none of the classes and are left out: {_listed(left)}"
+    return kept, [Problem(table.name, None, what, "Add those that you mean to classes", warning=True)]
+
+
+def _behaviour(name: str) -> str:
+    return BACKGROUND if name.lower() in ("none", BACKGROUND) else name
+
+
+def _is_no_label(column: Numbers) -> bool:
+    """Whether a column holds something else: half of what stands there is neither 1, 0 nor −1."""
+    there = ~column.missing
+    wrong = int((~np.isin(column.values, (-1, 0, 1)) & there).sum())
+    return wrong > _FEW and wrong * 2 > int(there.sum())
+
+
+def _no_labels(table: Table, foreign: list[str], count: int) -> Problem:
+    what = f"{len(foreign):,} of {count:,} columns hold other values than 1, 0 and −1: {_listed(foreign)}"
+    if len(foreign) == count:
+        return Problem(
+            table.name, None, f"is not a table of labels: {what}", "Pass a table with a column for each behaviour"
+        )
+    remedy = "Name the columns of behaviours as classes, such as classes='attack,groom', or remove the others"
+    return Problem(table.name, None, what, remedy)
+
+
+def _listed(names: list[str]) -> str:
+    return ", ".join(names[:_SHOWN]) + (f" and {len(names) - _SHOWN:,} more" if len(names) > _SHOWN else "")
 
 
 def _is_of(behaviour: str, names: list[str]) -> bool:
@@ -139,13 +187,21 @@ def _as_labels(column: Numbers) -> Labels:
     return np.where(good, column.values, -1).astype(np.int8)
 
 
-def _value_problems(table: Table, name: str, column: Numbers) -> list[Problem]:
-    wrong = np.flatnonzero(~np.isin(column.values, (-1, 0, 1)))
+def _value_problems(table: Table, name: str, column: Numbers, *, empty_is_wrong: bool) -> list[Problem]:
+    """Values that are no labels; a run of rows with the same one is one problem."""
+    wrong = np.flatnonzero(~np.isin(column.values, (-1, 0, 1)) & (empty_is_wrong | ~column.missing))
+    if not len(wrong):
+        return []
+    texts = [table.text_at(name, int(row)) for row in wrong]
+    changes = [at for at in range(1, len(wrong)) if wrong[at] != wrong[at - 1] + 1 or texts[at] != texts[at - 1]]
     remedy = "Use 1 for present, 0 for absent, -1 for not labelled"
-    return [
-        Problem(table.name, int(table.lines[row]), f"{name} is {table.text_at(name, int(row))!r}", remedy)
-        for row in wrong
-    ]
+    problems = []
+    for start, stop in itertools.pairwise([0, *changes, len(wrong)]):
+        last = f", to line {int(table.lines[wrong[stop - 1]])} ({stop - start:,} rows)" if stop - start > 1 else ""
+        also = "" if texts[start] else "; empty_labels='unlabelled' reads empty cells as -1"
+        what = f"{name} is {texts[start]!r}{last}"
+        problems.append(Problem(table.name, int(table.lines[wrong[start]]), what, remedy + also))
+    return problems
 
 
 def _index_problems(table: Table, name: str) -> list[Problem]:

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from penstock.errors import one_of
 from penstock.sources.paths import PathLike
 from penstock.sources.provenance import provenance
 from penstock.sources.reading import parse_classes
 from penstock.sources.videos.framing import DEFAULT_SIZE, make_framing
-from penstock.sources.videos.label_events import UNITS
 from penstock.sources.videos.label_matching import match_labels
+from penstock.sources.videos.label_options import LabelOptions
 from penstock.sources.videos.video_frames import VideoFrames, parts_of
 from penstock.sources.videos.video_lists import list_videos
 from penstock.storage.locations import refuses_urls
@@ -22,8 +21,11 @@ class Videos(VideoFrames):
 
     `videos` is a path, a pattern, a folder (of videos, of numbered frames, or of folders of these) or a list.
     `labels` is 'labels/{stem}.csv', a file, a folder, a dictionary or a DataFrame: DeepEthogram's rows, BORIS
-    tabular events, or a table video, start, stop, behaviour in `units` (stop exclusive when in frames).
-    `classes` fixes the behaviours and their order; `background` is put in front where it is missing.
+    tabular events, a table video, start, stop, behaviour in `units` (stop exclusive when in frames), or a table video,
+    behaviour for whole videos. `classes` fixes the behaviours and their order, and which columns of a frame table are
+    read; `background` is put in front where it is missing. `subject` takes the events of one subject; "each" makes a
+    class for each (mouseA:groom), "any" puts them together. `empty_labels` says what an empty cell of a frame table is:
+    "error", or "unlabelled" (−1).
     Frames are cut to `crop` (x, y, width, height), then brought to `size` by `fit` (stretch, pad or crop).
 
     A sample holds image, labels (1, 0, −1 not labelled; only with labels), time (seconds since the first frame;
@@ -45,14 +47,24 @@ class Videos(VideoFrames):
         crop: Sequence[int] | str | None = None,
         classes: PathLike | Sequence[str] | None = None,
         units: str = "auto",
+        subject: str | None = None,
+        empty_labels: str = "error",
         group_from: str | None = None,
     ) -> None:
-        one_of("units", units, UNITS)
+        known = parse_classes(classes)
+        options = LabelOptions(known, known is not None, units, subject, empty_labels)
         framing = make_framing(size, fit, crop)
         named = list_videos(videos)
-        found = None if labels is None else match_labels(labels, named, parse_classes(classes), units)
+        found = None if labels is None else match_labels(labels, named, options)
         parts, problems = parts_of(named, framing, found, group_from)
         given = provenance(
-            videos=videos, labels=labels, size=size, fit=fit, crop=crop, classes=classes, group_from=group_from
+            videos=videos,
+            labels=labels,
+            size=size,
+            fit=fit,
+            crop=crop,
+            classes=classes,
+            subject=subject,
+            group_from=group_from,
         )
         super().__init__(parts, found, problems, given)
