@@ -239,7 +239,7 @@ def test_a_raster_that_only_gdal_reads_has_a_size_when_it_is_given(tmp_path: Pat
         + band.format(inner.name)
         + "<SourceBand>1</SourceBand></SimpleSource></VRTRasterBand></VRTDataset>"
     )
-    found = read_annotations(_table(tmp_path, "a.vrt,1,2,3,4,T\n"), files=[vrt])
+    found = read_annotations(_table(tmp_path, "a.vrt,1,2,3,4,T\n"), files=[vrt], allow_drivers=("VRT",))
     assert found.sizes.tolist() == [[40, 30]]
     assert found.unreadable == {}
 

@@ -178,7 +178,7 @@ def test_a_raster_without_crs_is_a_problem_with_a_remedy(tmp_path: Path) -> None
 
 def test_a_damaged_layer_and_one_without_rasters_are_said(tmp_path: Path) -> None:
     (tmp_path / "crowns.gpkg").write_bytes(b"nothing")
-    with pytest.raises(ps.DataError, match="no readable layer"):
+    with pytest.raises(ps.DataError, match="it is no GeoJSON, GeoPackage"):
         read_annotations(tmp_path / "crowns.gpkg")
     with pytest.raises(ps.DataError, match="no raster in"):
         read_annotations(layer([on_the_map(BOXES[0])]), images=tmp_path)

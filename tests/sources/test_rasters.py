@@ -292,7 +292,8 @@ def test_what_only_gdal_reads_is_a_raster_too(tmp_path: Path) -> None:
     source = '<SimpleSource><SourceFilename relativeToVRT="1">a.tif</SourceFilename></SimpleSource>'
     band = f'<VRTRasterBand dataType="Byte" band="1">{source}</VRTRasterBand>'
     (tmp_path / "a.vrt").write_text(f'<VRTDataset rasterXSize="60" rasterYSize="50">{band}</VRTDataset>')
-    made = ps.Rasters(tmp_path / "a.vrt", boxes=write_table(tmp_path / "t.csv", ["a.vrt,1,2,3,4,oak"]))
+    table = write_table(tmp_path / "t.csv", ["a.vrt,1,2,3,4,oak"])
+    made = ps.Rasters(tmp_path / "a.vrt", boxes=table, allow_drivers=["VRT"])
     assert made.problems() == []
     assert np.array_equal(made[0]["image"][:, :, 0], bands[0])
     assert made[0]["boxes"].tolist() == [[1, 2, 3, 4]]

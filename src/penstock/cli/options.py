@@ -23,6 +23,9 @@ from penstock.sources.videos.label_options import EMPTY_LABELS, UNITS
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
+# The type of an option that may be given several times; it is called by the singular.
+MANY: Any = tuple
+
 # Options of sources: name → (click type, help). Defaults come from the constructors.
 SOURCE_OPTIONS: dict[str, tuple[Any, str]] = {
     "images": (str, "Folder of the images that a table names; by default beside the table."),
@@ -52,6 +55,7 @@ SOURCE_OPTIONS: dict[str, tuple[Any, str]] = {
     ),
     "bands": (str, "Bands for red, green and blue, such as 1,2,3; counted from 1."),
     "scale": (str, "LOW,HIGH values or LOW-HIGH percentiles that become 0 to 255; auto: 8-bit as it is, else 2-98."),
+    "allow_drivers": (MANY, "Let this driver of GDAL, such as VRT, open rasters too; may be given several times."),
     "allow_outside": (bool, "Allow paths in tables to leave the folder of the images."),
     "ignore_other_images": (bool, "Ignore rows that name an image which is not among these rasters."),
     "nodata": (str, "Value of pixels without data, or none; by default what the raster says."),
@@ -192,6 +196,8 @@ def _option(name: str, kind: Any, text: str, default: Any) -> Callable[[Any], An
     flag = "--" + name.replace("_", "-")
     if kind is bool:
         return click.option(flag, name, is_flag=True, default=default, help=text)
+    if kind is MANY:
+        return click.option(flag.removesuffix("s"), flag, name, multiple=True, default=default, help=text)
     return click.option(flag, name, type=kind, default=default, show_default=default is not None, help=text)
 
 

@@ -33,6 +33,10 @@ BOX_OPTIONS: dict[str, tuple[Any, str]] = {
     "bands": (str, f"Boxes: {SOURCE_OPTIONS['bands'][1][0].lower()}{SOURCE_OPTIONS['bands'][1][1:]}"),
     "gsd": (gsd, "Boxes: metres in a pixel that rasters are brought to, or none. [default: as trained]"),
     "within": (str, "Boxes: layer of polygons outside of which nothing is looked for."),
+    "allow_drivers": (
+        SOURCE_OPTIONS["allow_drivers"][0],
+        "Boxes: let this driver of GDAL, such as VRT, open rasters too; may be given several times.",
+    ),
     "precision": (
         click.Choice(["auto", "32", "bf16"]),
         "Boxes, behaviour: bf16 is faster where the device has it. [default: auto]",
@@ -78,9 +82,7 @@ def predict(
     """Answer for images or videos: files, folders, patterns or a pack, by what a Run or a checkpoint has learned."""
     require_learning("Prediction")
     own = BOX_OPTIONS | VIDEO_OPTIONS
-    given = {
-        name: value for name, value in options.items() if name not in own or (value is not None and value is not False)
-    }
+    given = {name: value for name, value in options.items() if name not in own or value not in (None, False, ())}
     paths: Any = list(data) if len(data) > 1 else data[0]
     facts: dict[str, Any] = {}
     if plot is None:

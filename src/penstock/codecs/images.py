@@ -45,10 +45,8 @@ def decode_image(data: Buffer, *, at_least: tuple[int, int] | None = None, fast:
 
 def decode_mask(data: Buffer) -> NDArray[Any]:
     """Decode an H×W image of whole numbers without touching its values."""
-    cv2 = opencv()
-
-    pixels = cv2.imdecode(np.frombuffer(data, np.uint8), cv2.IMREAD_UNCHANGED)
-    if pixels is None or pixels.ndim != 2:
+    pixels = _decode_any(data, read_header(data), unchanged=True)
+    if pixels.ndim != 2:
         raise UnreadableImage("the mask is not an image with one channel")
     out: NDArray[Any] = pixels
     return out
@@ -70,12 +68,12 @@ def _decode_jpeg(data: Buffer, header: Header, at_least: tuple[int, int] | None,
     return pixels
 
 
-def _decode_any(data: Buffer, header: Header) -> NDArray[Any]:
-    """The pixels as OpenCV gives them: BGR order, any depth, not turned."""
+def _decode_any(data: Buffer, header: Header, *, unchanged: bool = False) -> NDArray[Any]:
+    """The pixels as OpenCV gives them: BGR order, any depth, not turned. Only what has a header of ours reaches it."""
     cv2 = opencv()
 
     flags = cv2.IMREAD_UNCHANGED
-    if header.kind == "jpeg":  # CMYK: OpenCV turns it into BGR, but not when asked for it unchanged
+    if header.kind == "jpeg" and not unchanged:  # CMYK: OpenCV turns it into BGR, but not when asked for it unchanged
         flags = cv2.IMREAD_COLOR | cv2.IMREAD_IGNORE_ORIENTATION
     pixels = cv2.imdecode(np.frombuffer(data, np.uint8), flags)
     if pixels is None:

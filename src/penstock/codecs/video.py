@@ -21,6 +21,7 @@ without bias (the full-size integer path has one of −1.1 levels).
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import re
 import threading
@@ -50,6 +51,16 @@ _LIMITED, _FULL = 1, 2
 _HD_WIDTH, _SD_HEIGHT = 1280, 576
 _SLICE_TYPES = frozenset({1, 5})
 _KEPT_TYPES = frozenset({1, 5, 7, 8})
+
+
+# Containers that hold their own frames. Playlists (HLS, DASH, concat, SDP) name other files and addresses; texts and
+# pictures are no videos. These names are those of FFmpeg's demuxers, each of which may have several.
+_CONTAINERS = (
+    *("mov", "mp4", "m4a", "3gp", "3g2", "mj2", "matroska", "webm", "avi", "asf", "mpegts", "mpeg", "mpegvideo", "flv"),
+    *("ogg", "m4v", "h264", "hevc", "vvc", "av1", "obu", "ivf", "mjpeg", "mjpeg_2000", "nut", "mxf", "dv", "wtv", "rm"),
+    *("yuv4mpegpipe", "gif", "apng", "swf", "vc1", "h263", "h261", "cine", "r3d", "lxf", "gxf", "nsv", "live_flv"),
+)
+_FFMPEG_OPTIONS = {"protocol_whitelist": "file", "format_whitelist": ",".join(_CONTAINERS)}
 
 
 class UnreadableVideo(UnreadableImage):
@@ -96,9 +107,11 @@ def open_video(path: Path, *, parallel: bool) -> Opened:
     try:
         if path.stat().st_size == 0:
             raise UnreadableVideo("the file is empty")
-        container = av.open(str(path))
+        # An absolute path after `file:`, because FFmpeg takes 2024-01-01T12:30:00.mp4 as a protocol and http:/… as one
+        # to ask. Tags in other encodings than UTF-8 are of no interest.
+        container = av.open(f"file:{path.absolute()}", options=_FFMPEG_OPTIONS, metadata_errors="ignore")
     except (av.error.FFmpegError, OSError, UnicodeDecodeError) as error:
-        raise UnreadableVideo(f"it cannot be opened as a video ({_reason(error)})") from error
+        raise UnreadableVideo(_not_opened(path, error)) from error
     stream = container.streams.best("video")
     # A stream of a codec that FFmpeg does not know has no size at all.
     if stream is None or not getattr(stream, "width", 0) or not getattr(stream, "height", 0):
@@ -108,6 +121,15 @@ def open_video(path: Path, *, parallel: bool) -> Opened:
     if not parallel:
         stream.codec_context.thread_count = 1
     return Opened(container, stream)
+
+
+def _not_opened(path: Path, error: Exception) -> str:
+    """Why a file was not opened; FFmpeg does not say that a playlist is one."""
+    with contextlib.suppress(OSError), path.open("rb") as file:
+        start = file.read(512).lstrip(b"\xef\xbb\xbf \r\n\t")
+        if start.startswith((b"#EXTM3U", b"ffconcat", b"v=0")) or b"<MPD" in start:
+            return "it is a playlist, which names other files or servers; name the videos themselves"
+    return f"it cannot be opened as a video ({_reason(error)})"
 
 
 def _reason(error: Exception) -> str:

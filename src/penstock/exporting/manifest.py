@@ -11,6 +11,7 @@ from typing import Any
 
 from penstock.errors import PackError
 from penstock.packing.places import Made
+from penstock.storage.documents import load_json
 
 # YAML, and JSON too; readers of many formats take a .json for annotations.
 MANIFEST_NAME = "export.yaml"
@@ -50,7 +51,7 @@ def read_export(path: str | Path) -> Export:
     """What export.yaml says, or why this is no export."""
     folder = Path(path)
     try:
-        values = json.loads((folder / MANIFEST_NAME).read_text(encoding="utf-8"))
+        values = load_json((folder / MANIFEST_NAME).read_text(encoding="utf-8"))
         return Export(
             path=folder,
             to=values["to"],

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from penstock.codecs.tiff import is_georeferenced
 from penstock.sources.paths import IMAGE_ENDINGS, VIDEO_ENDINGS
+from penstock.storage.documents import load_json
 
 TIFF_ENDINGS = (".tif", ".tiff")
 # Endings of files → the constructor for them. What stands first wins where a name has several.
@@ -85,7 +85,7 @@ def _is_mds(index: Path) -> bool:
 
 def _json(path: Path) -> Any:
     try:
-        return json.loads(path.read_text("utf-8"))
+        return load_json(path.read_text("utf-8"))
     except (OSError, ValueError):
         return None
 

@@ -22,6 +22,7 @@ from penstock.packing.layout import shard_name
 from penstock.packing.manifest import ShardEntry
 from penstock.packing.places import PLAN_NAME, Places
 from penstock.packing.shards import file_checksum
+from penstock.storage.documents import load_json
 
 JOURNAL_NAME = "journal.jsonl"
 
@@ -63,7 +64,7 @@ class WorkJournal(ABC, Generic[Finished]):
     def go_on(self, plan: dict[str, Any]) -> None:
         """Take over what is finished; raise when it was begun from other data or with other options."""
         try:
-            begun = json.loads((self.places.workshop / PLAN_NAME).read_text(encoding="utf-8"))
+            begun = load_json((self.places.workshop / PLAN_NAME).read_text(encoding="utf-8"))
         except (FileNotFoundError, json.JSONDecodeError):
             self.begin(plan)  # killed before the plan was written: nothing is finished
             return
@@ -83,7 +84,7 @@ class WorkJournal(ABC, Generic[Finished]):
         found: list[Finished] = []
         for text in path.read_text(encoding="utf-8").splitlines() if path.exists() else ():
             try:
-                line = self.parsed(json.loads(text))
+                line = self.parsed(load_json(text))
             except (json.JSONDecodeError, KeyError, TypeError):
                 break
             if not self.is_whole(line, len(found)):

@@ -13,6 +13,7 @@ import xxhash
 from penstock.errors import PackError
 from penstock.packing.layout import FORMAT_VERSION, MANIFEST_NAME
 from penstock.samples import Field, Schema
+from penstock.storage.documents import load_json
 
 
 @dataclass(frozen=True)
@@ -105,7 +106,7 @@ def _checksum(values: dict[str, Any]) -> str:
 
 def _load(folder: Path, path: Path) -> dict[str, Any]:
     try:
-        values = json.loads(path.read_text(encoding="utf-8"))
+        values = load_json(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise PackError(_not_there(folder)) from None
     except NotADirectoryError:

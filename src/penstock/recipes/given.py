@@ -14,6 +14,7 @@ from typing import Any
 import yaml
 
 from penstock.errors import Problem
+from penstock.storage.documents import BoundedLoader
 
 STANDARD_TAGS = "tag:yaml.org,2002:"
 PYTHON_TAGS = STANDARD_TAGS + "python"
@@ -45,7 +46,7 @@ class Given:
         return ".".join(self.path)
 
 
-class _Loader(yaml.SafeLoader):  # type: ignore[misc] # PyYAML has no types
+class _Loader(BoundedLoader):
     """Refuses aliases: a few lines of them can stand for more values than memory has."""
 
     def compose_node(self, parent: Any, index: Any) -> Any:

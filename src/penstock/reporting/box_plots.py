@@ -13,13 +13,14 @@ from numpy.typing import NDArray
 
 from penstock.codecs.headers import UnreadableImage, sniff
 from penstock.codecs.images import decode_image, encode_image
+from penstock.codecs.map_files import gdal, open_raster
 from penstock.codecs.resizing import resized, side_target
 from penstock.errors import DataError, Problem, RecipeError
 from penstock.reporting.drawing import draw_boxes, with_caption
 from penstock.sources.rasters.raster_files import describe_raster
 from penstock.sources.rasters.raster_options import PixelOptions
 from penstock.sources.rasters.raster_pixels import to_rgb
-from penstock.sources.rasters.raster_windows import gdal, open_raster, read_sample
+from penstock.sources.rasters.raster_windows import read_sample
 from penstock.storage.whole_files import write_whole
 
 Picture = NDArray[np.uint8]

@@ -25,6 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from penstock.errors import Problem, RecipeError
+from penstock.storage.documents import load_json
 from penstock.storage.whole_files import write_whole
 
 # 17 seconds of video at 30 frames per second; a commit takes some milliseconds.
@@ -157,7 +158,7 @@ class FeatureFile:
         journal = self.folder / _JOURNAL
         try:
             whole = journal.read_bytes().rpartition(b"\n")
-            notes = [json.loads(line) for line in whole[0].split(b"\n") if line]
+            notes = [load_json(line) for line in whole[0].split(b"\n") if line]
             frames = int(notes[-1]["frames"]) if notes else 0
             problems = [Problem(**one) for note in notes for one in note["problems"]]
             lengths = {self._path(name): frames * column.row_bytes for name, column in self.columns.items()}

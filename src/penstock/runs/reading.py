@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
 import yaml
 
 from penstock.errors import DataError, Problem
+from penstock.storage.documents import load_json, load_yaml
 
 
 def json_file(path: Path, absent: Any) -> Any:
@@ -16,7 +16,7 @@ def json_file(path: Path, absent: Any) -> Any:
     if not path.exists():
         return absent
     try:
-        return json.loads(path.read_text(encoding="utf-8"))
+        return load_json(path.read_text(encoding="utf-8"))
     except ValueError as error:
         raise damaged(path, None, str(error)) from None
 
@@ -31,7 +31,7 @@ def json_lines(path: Path) -> list[dict[str, Any]]:
 
 def _value(path: Path, number: int, line: str) -> dict[str, Any]:
     try:
-        value = json.loads(line)
+        value = load_json(line)
     except ValueError as error:
         raise damaged(path, number, str(error)) from None
     if not isinstance(value, dict):
@@ -42,7 +42,7 @@ def _value(path: Path, number: int, line: str) -> dict[str, Any]:
 def yaml_file(path: Path) -> dict[str, Any]:
     """The content of a YAML file with sections."""
     try:
-        value = yaml.safe_load(path.read_text(encoding="utf-8"))
+        value = load_yaml(path.read_text(encoding="utf-8"))
     except (yaml.YAMLError, UnicodeDecodeError) as error:
         raise damaged(path, None, " ".join(str(error).split())) from None
     if not isinstance(value, dict):

@@ -17,6 +17,7 @@ from penstock.runs import layout
 from penstock.runs.layout import plain
 from penstock.runs.reading import json_lines
 from penstock.runs.settings import yaml_text
+from penstock.storage.documents import load_json
 from penstock.storage.whole_files import write_whole
 
 
@@ -45,7 +46,7 @@ class RunWriter:
     def write_environment(self, facts: Mapping[str, Any]) -> None:
         """Add facts about machine, libraries and times to those that are there."""
         path = self.folder / layout.ENVIRONMENT
-        there = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+        there = load_json(path.read_text(encoding="utf-8")) if path.exists() else {}
         self._write_json(layout.ENVIRONMENT, {**there, **facts})
 
     def write_details(self, details: Mapping[str, Any]) -> None:

@@ -21,6 +21,7 @@ class ReadingOptions:
     """`images` is a folder to look in; `files` are the images that exist.
 
     `group_column` and `split_column` are columns of tables.
+    `allow_drivers` are drivers of GDAL that may open rasters beside the usual ones.
     `ignore_others` leaves out rows of images that are not among `files`, instead of reporting them.
     """
 
@@ -33,6 +34,7 @@ class ReadingOptions:
     group_column: str | None = None
     split_column: str | None = None
     ignore_others: bool = False
+    allow_drivers: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         buffer = self.point_buffer

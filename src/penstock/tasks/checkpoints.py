@@ -8,7 +8,6 @@ A safetensors file that `Model.save` wrote has the same under the key "penstock"
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from penstock.errors import RecipeError
+from penstock.storage.documents import load_json
 from penstock.tasks.kinds import HOMES, STAGES, task_from
 from penstock.tasks.weight_files import SAFETENSORS, Weights, read_safetensors, read_torch, refused
 
@@ -80,7 +80,7 @@ def _safetensors(path: str | Path) -> tuple[Weights, Mapping[str, Any]]:
     if META not in described:
         return _published(path)
     try:
-        meta = json.loads(described[META])
+        meta = load_json(described[META])
     except ValueError:
         raise _not_ours(path) from None
     if not isinstance(meta, Mapping):

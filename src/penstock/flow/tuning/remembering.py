@@ -22,6 +22,7 @@ from penstock.codecs import kernel
 from penstock.flow.tuning.allocating import MOST_PREFETCH, MOST_WORKERS, Settings
 from penstock.flow.tuning.cores import cores
 from penstock.storage.cache_folder import cache_folder
+from penstock.storage.documents import load_json
 
 VERSION = 1
 MOST_FILES = 300
@@ -55,7 +56,7 @@ class Remembered:
     def read(self) -> Found | None:
         """What was found good, if anything was and can be read."""
         try:
-            self._known = _checked(json.loads(self.path.read_text(encoding="utf-8")))
+            self._known = _checked(load_json(self.path.read_text(encoding="utf-8")))
         except FileNotFoundError:
             self._known = None
         except (OSError, RuntimeError, ValueError) as error:  # RuntimeError: there is no home folder

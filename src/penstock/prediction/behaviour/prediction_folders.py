@@ -27,6 +27,7 @@ from penstock.prediction.behaviour.decisions import Decisions
 from penstock.results.ethograms import Ethogram
 from penstock.results.feature_files import FeatureFile
 from penstock.runs.layout import plain
+from penstock.storage.documents import load_json
 from penstock.storage.whole_files import whole_file, write_whole
 
 RECORD, SUMMARY = "predictions.json", "summary.csv"
@@ -105,7 +106,7 @@ class PredictionFolder:
 def _read(path: Path) -> dict[str, dict[str, Any]]:
     """What an earlier command noted; what cannot be read is made anew, as are the videos in it."""
     try:
-        content = json.loads(path.read_text(encoding="utf-8"))
+        content = load_json(path.read_text(encoding="utf-8"))
         videos: dict[str, dict[str, Any]] = content["videos"] if content["version"] == VERSION else {}
     except (OSError, ValueError, KeyError, TypeError):
         return {}

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from penstock.codecs.map_files import layer_errors, read_layer
 from penstock.errors import DataError, Problem, RecipeError, require
 from penstock.prediction.boxes.scenes import Scene
 from penstock.prediction.boxes.window_plans import WindowPlan
@@ -16,15 +17,19 @@ from penstock.prediction.boxes.window_plans import WindowPlan
 
 def read_area(within: Any) -> Any:
     """The polygons of a layer, or of a GeoDataFrame, as a GeoSeries with a coordinate system."""
-    geopandas: Any = require("geopandas", "geo", "Predicting within polygons")
+    require("geopandas", "geo", "Predicting within polygons")
     if isinstance(within, (str, os.PathLike)):
-        errors: Any = require("pyogrio.errors", "geo", "Predicting within polygons")
+        damage: tuple[type[Exception], ...] = (OSError, *layer_errors())
         try:
-            found = geopandas.read_file(Path(within)).geometry
-        except (errors.DataSourceError, errors.DataLayerError, OSError) as error:
+            layers, frame = read_layer(Path(within))
+        except damage as error:
             raise _refused(
                 within, f"it cannot be read as a layer: {error}", "Name a .gpkg, .geojson or .shp"
             ) from error
+        if frame is None:
+            what = f"it has {len(layers)} layers with geometry{': ' if layers else ''}{', '.join(layers)}"
+            raise _refused(within, what, "Save the one that is meant as its own file")
+        found = frame.geometry
     else:
         found = getattr(within, "geometry", None)
         if found is None:

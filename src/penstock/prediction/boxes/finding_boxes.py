@@ -83,7 +83,7 @@ def boxes_in_files(
     collected = Collected(model.classes)
     for number, file in enumerate(files):
         try:
-            scene = open_scene(file, options.bands)
+            scene = open_scene(file, options.bands, options.allow_drivers)
             found = boxes_in_scene(asker, scene, options, answering, polygons, kept_by(journal, number))
         except PenstockError as error:
             if answering.on_bad_sample == "raise":

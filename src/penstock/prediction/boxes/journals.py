@@ -27,6 +27,7 @@ from penstock.prediction.boxes.asking import is_short
 from penstock.prediction.boxes.mosaics import SceneBoxes
 from penstock.prediction.boxes.options import FindingOptions
 from penstock.prediction.models import Model
+from penstock.storage.documents import load_json
 from penstock.storage.whole_files import write_whole
 
 PLAN = "plan.json"
@@ -50,7 +51,7 @@ class Journal:
         """Take over what was finished of the same work; all else that a journal left is thrown away."""
         text = json.dumps({"work": WORK, **plan}, indent=1, ensure_ascii=False)
         begun = self._begun()
-        if begun == json.loads(text):
+        if begun == load_json(text):
             self._take_over()
             return
         if begun is not None:
@@ -63,7 +64,7 @@ class Journal:
         if not self.folder.exists():
             return None
         try:
-            found = json.loads((self.folder / PLAN).read_text(encoding="utf-8"))
+            found = load_json((self.folder / PLAN).read_text(encoding="utf-8"))
         except (OSError, ValueError):
             found = None
         if isinstance(found, dict) and found.get("work") == WORK:

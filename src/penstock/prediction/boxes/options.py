@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
+from penstock.codecs.map_files import check_drivers
 from penstock.errors import RecipeError, one_of
 
 Precision = Literal["auto", "32", "bf16"]
@@ -23,6 +25,7 @@ class FindingOptions:
     bands             bands of a raster for red, green and blue, counted from 1
     gsd               metres in a pixel that rasters are brought to; auto: as the model was trained; none: as they are
     within            polygons (a layer) outside of which nothing is looked for
+    allow_drivers     drivers of GDAL, such as VRT, that may open rasters beside the usual ones
     precision         32, bf16, or auto: bf16 where the device computes with it
     score_threshold   score from which a box is an answer; by default the model's
     nms_threshold     of boxes whose IoU is above this only the best stays; by default the model's
@@ -33,11 +36,13 @@ class FindingOptions:
     bands: Any = None
     gsd: float | str | None = "auto"
     within: Any = None
+    allow_drivers: Sequence[str] = ()
     precision: Precision = "auto"
     score_threshold: float | None = None
     nms_threshold: float | None = None
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "allow_drivers", check_drivers(self.allow_drivers))
         one_of("precision", self.precision, get_args(Precision))
         tile = self.tile_px
         if tile is not None and (isinstance(tile, bool) or not isinstance(tile, int) or tile < SMALLEST_TILE_PX):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -52,7 +52,7 @@ class Scene:
     reads_in_parallel: bool = False
 
 
-def open_scene(path: Path, bands: Any) -> Scene:
+def open_scene(path: Path, bands: Any, allow_drivers: Sequence[str] = ()) -> Scene:
     """A file as a scene: TIFF and the like as rasters, photos as images."""
     if path.suffix.lower() not in RASTERS and bands is None:
         try:
@@ -61,10 +61,10 @@ def open_scene(path: Path, bands: Any) -> Scene:
             raise HopError("read", str(path), str(error)) from error
         if header.width * header.height <= LARGEST_PHOTO_PX:
             return photo_scene(path)
-    raster, problem = describe_raster(path, PixelOptions.of(bands, "auto", None))
+    raster, problem = describe_raster(path, PixelOptions.of(bands, "auto", None, allow_drivers))
     if raster is None or problem is not None:
         raise DataError([problem or Problem(str(path), None, "it cannot be read", "Copy it again")])
-    return raster_scene(raster)
+    return raster_scene(raster, tuple(allow_drivers))
 
 
 def photo_scene(path: Path) -> Scene:
@@ -88,13 +88,13 @@ def image_scene(name: str, pixels: Pixels) -> Scene:
     return Scene(name, pixels.shape[1], pixels.shape[0], None, True, read)
 
 
-def raster_scene(raster: RasterFile) -> Scene:
+def raster_scene(raster: RasterFile, allow_drivers: tuple[str, ...] = ()) -> Scene:
     """A raster of any size: every strip is decoded once, a band of rows is in memory."""
     place = Georeference(raster.crs, raster.transform) if raster.crs else None
 
     def read(plan: WindowPlan, numbers: NDArray[np.int64], threads: int) -> Iterator[Shown]:
         how: Tiles = "shared" if raster.rules.is_rgb else "passing"
-        tiles = stream_tiles(Handles(threads), raster, plan.tiles, numbers, tiles=how)
+        tiles = stream_tiles(Handles(threads, allow_drivers), raster, plan.tiles, numbers, tiles=how)
         memory = Blocks(3 * plan.tiles.tile_height * plan.tiles.tile_width)
         for number, tile in zip(numbers.tolist(), tiles, strict=True):
             if isinstance(tile, DamagedTile):

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from penstock.sources.columns.tables import Holds
+from penstock.storage.documents import load_json
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -35,7 +35,7 @@ def _features(schema: pa.Schema) -> Mapping[str, Any]:
     """What `datasets` notes about columns: images, names of classes, shapes."""
     noted = (schema.metadata or {}).get(b"huggingface")
     try:
-        found = json.loads(noted)["info"]["features"] if noted else {}
+        found = load_json(noted)["info"]["features"] if noted else {}
     except (ValueError, KeyError, TypeError):
         return {}
     return found if isinstance(found, dict) else {}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -18,6 +17,7 @@ from penstock.sources.columns.options import column_options
 from penstock.sources.columns.split_names import split_of_file
 from penstock.sources.columns.tables import Numbers, Table
 from penstock.sources.paths import PathLike, expand, natural
+from penstock.storage.documents import load_json
 from penstock.storage.locations import refuses_urls
 
 if TYPE_CHECKING:
@@ -83,7 +83,7 @@ def _saved_files(folder: Path) -> list[Path]:
 
 def _json(path: Path) -> dict[str, Any]:
     try:
-        found = json.loads(path.read_text("utf-8"))
+        found = load_json(path.read_text("utf-8"))
     except (OSError, ValueError) as error:
         raise DataError([Problem(str(path), None, f"it cannot be read ({error})", "Save the dataset again")]) from error
     return found if isinstance(found, dict) else {}

@@ -83,6 +83,7 @@ def read_annotations(
     group_column: str | None = None,
     split_column: str | None = None,
     ignore_others: bool = False,
+    allow_drivers: tuple[str, ...] = (),
 ) -> AnnotatedImages:
     """Read boxes of any format; problems of rows are in the result, only those of structure are raised.
 
@@ -96,6 +97,7 @@ def read_annotations(
     group_column  the column of a table that holds the groups; `group` where it is called so
     split_column  the column of a table that holds the splits; `split` where it is called so
     ignore_others leave out rows of images that are not among `files`, instead of reporting them
+    allow_drivers drivers of GDAL that may open `files` beside the usual ones
     """
     from penstock.sources.boxes.assembly import annotated_images
 
@@ -109,5 +111,6 @@ def read_annotations(
         group_column=group_column,
         split_column=split_column,
         ignore_others=ignore_others,
+        allow_drivers=allow_drivers,
     )
     return annotated_images(annotations, options)

@@ -35,7 +35,9 @@ def annotated_images(annotations: Any, options: ReadingOptions) -> AnnotatedImag
     """Read, find, check and sort; see `read_annotations`."""
     rows = read_rows(annotations, options)
     found = _find_images(rows, options)
-    sizes, reasons = read_sizes(found.files, found.there, any_raster=options.files is not None)
+    sizes, reasons = read_sizes(
+        found.files, found.there, any_raster=options.files is not None, allow_drivers=options.allow_drivers
+    )
     image = found.number[rows.image] if len(rows.images) else np.full(len(rows), -1)
     image = np.where(rows.image < 0, -1, image)
     checked = check_boxes(rows, image, found.names, sizes, options)

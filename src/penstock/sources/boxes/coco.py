@@ -10,6 +10,7 @@ import numpy as np
 
 from penstock.errors import DataError, Problem, nearest
 from penstock.sources.boxes.rows import ImageName, Rows, make_rows, numbered
+from penstock.storage.documents import load_json
 
 _NO_BOX = [np.nan] * 4
 
@@ -25,7 +26,7 @@ def coco_rows(file: Path, document: dict[str, Any]) -> Rows:
 def read_json(file: Path) -> dict[str, Any]:
     """A JSON file that holds an object."""
     try:
-        document = json.loads(file.read_bytes())
+        document = load_json(file.read_bytes())
     except OSError as error:
         raise DataError([Problem(str(file), None, f"cannot be read: {error.strerror}", "Check the path")]) from error
     except json.JSONDecodeError as error:

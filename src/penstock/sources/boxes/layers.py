@@ -16,6 +16,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from penstock.codecs import map_files
+from penstock.codecs.headers import UnreadableImage
+from penstock.codecs.map_files import RefusedFile, gdal_errors, layer_errors
 from penstock.errors import DataError, Problem, require
 from penstock.sources.boxes.box_tables import needed_buffer, table_images, table_labels, table_scores
 from penstock.sources.boxes.locating import NotFound, make_finder
@@ -58,16 +61,15 @@ def read_layer(file: Path) -> Features:
             return features_of_frame(geopandas.read_parquet(file), file)
         except (OSError, ValueError) as error:
             raise DataError([Problem(str(file), None, f"is no readable layer: {error}", "Export it again")]) from error
-    pyogrio = require("pyogrio", "geo", "Reading vector layers")
-    shapely = require("shapely", "geo", "Reading vector layers")
-    # GDAL's own words, geometry that is none, and names that are no UTF-8
-    damage = (pyogrio.errors.DataSourceError, pyogrio.errors.DataLayerError, shapely.errors.ShapelyError, ValueError)
+    damage: tuple[type[Exception], ...] = (OSError, *layer_errors())
     try:
-        layers = [str(name) for name, kind in pyogrio.list_layers(file) if kind]
-        if len(layers) != 1:
+        layers, frame = map_files.read_layer(file)
+        if frame is None:
             what = f"has {len(layers)} layers with geometry{': ' if layers else ''}{', '.join(layers)}"
             raise DataError([Problem(str(file), None, what, "Export the one with the annotations to its own file")])
-        return features_of_frame(pyogrio.read_dataframe(file, layer=layers[0]), file)
+        return features_of_frame(frame, file)
+    except RefusedFile as refused:
+        raise DataError([Problem(str(file), None, refused.what, refused.remedy)]) from refused
     except damage as error:
         raise DataError([Problem(str(file), None, f"is no readable layer: {error}", "Export it again")]) from error
 
@@ -117,7 +119,7 @@ def _placed_by_name(features: Features, column: str, options: ReadingOptions) ->
     for number, name in enumerate(images):
         mine = np.flatnonzero(image == number)
         try:
-            raster = open_raster(finder.find(name))
+            raster = open_raster(finder.find(name), options)
         except NotFound:
             broken[mine] = True  # reported with all the other images that are not there
             continue
@@ -154,7 +156,7 @@ def _placed_by_extent(features: Features, options: ReadingOptions) -> Rows:
     label, labels = table_labels(table, options)
     label = np.broadcast_to(np.asarray(label, np.int64), (len(table),))
     scores = np.broadcast_to(table_scores(table), (len(table),))
-    rasters, problems = _open_rasters(_candidates(features, options))
+    rasters, problems = _open_rasters(_candidates(features, options), options)
     hits = _overlaps(features, rasters, options)
     kept = _owned(hits, rasters)
     lost = np.setdiff1d(np.arange(len(table)), hits.feature)
@@ -260,27 +262,26 @@ def _candidates(features: Features, options: ReadingOptions) -> list[Path]:
     return files
 
 
-def _open_rasters(files: Sequence[Path]) -> tuple[list[Raster], list[Problem]]:
+def _open_rasters(files: Sequence[Path], options: ReadingOptions) -> tuple[list[Raster], list[Problem]]:
     rasters, problems = [], []
     for file in files:
         try:
-            rasters.append(open_raster(file))
+            rasters.append(open_raster(file, options))
         except DataError as error:
             problems += list(error.problems)
     return rasters, problems
 
 
-def open_raster(file: Path) -> Raster:
+def open_raster(file: Path, options: ReadingOptions) -> Raster:
     """The georeference of a raster; one without is a problem, because a layer cannot be placed on it."""
-    import warnings
-
-    rasterio = require("rasterio", "geo", "Placing layers on rasters")
+    require("rasterio", "geo", "Placing layers on rasters")
+    damage: tuple[type[Exception], ...] = (UnreadableImage, OSError, *gdal_errors())
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", rasterio.errors.NotGeoreferencedWarning)  # said below, as a problem
-            with rasterio.open(file) as raster:
-                crs, transform, size = raster.crs, raster.transform, (raster.width, raster.height)
-    except rasterio.errors.RasterioIOError as error:
+        with map_files.open_raster(file, allow_drivers=options.allow_drivers) as raster:
+            crs, transform, size = raster.crs, raster.transform, (raster.width, raster.height)
+    except RefusedFile as refused:
+        raise DataError([Problem(str(file), None, refused.what, refused.remedy)]) from refused
+    except damage as error:
         raise DataError([Problem(str(file), None, f"the raster cannot be read: {error}", "Replace it")]) from error
     if crs is None or transform.is_identity or transform.determinant == 0:
         lacks = "coordinate system (CRS)" if crs is None else "position on the map (affine transform)"

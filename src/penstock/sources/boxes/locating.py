@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import os
 from collections import defaultdict
 from collections.abc import Sequence
@@ -13,10 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from penstock.codecs.headers import UnreadableImage, read_file_header
+from penstock.codecs.map_files import RefusedFile, gdal_errors, open_raster
 from penstock.errors import DataError, Problem
 from penstock.sources.boxes.rows import ImageName
 from penstock.sources.paths import IMAGE_ENDINGS, unsafe
-from penstock.sources.rasters.raster_windows import open_raster
 from penstock.sources.reading import ReadingOptions
 
 # Opening a file is waiting, not computing: more threads than cores hide it. A task of one file would cost more
@@ -163,7 +164,11 @@ def keys_of(files: Sequence[Path]) -> list[str]:
 
 
 def read_sizes(
-    files: Sequence[Path], wanted: NDArray[np.bool_], *, any_raster: bool = False
+    files: Sequence[Path],
+    wanted: NDArray[np.bool_],
+    *,
+    any_raster: bool = False,
+    allow_drivers: Sequence[str] = (),
 ) -> tuple[NDArray[np.int64], dict[int, str]]:
     """Width and height from each header, each file opened once; and why, where that failed (0 0).
 
@@ -174,8 +179,9 @@ def read_sizes(
         try:
             header = read_file_header(files[number])
         except UnreadableImage as error:
-            found = _raster_size(files[number]) if any_raster and str(error).startswith("it is no") else None
-            return found or str(error)
+            if any_raster and str(error).startswith("it is no"):
+                return _raster_size(files[number], allow_drivers) or str(error)
+            return str(error)
         except OSError as error:
             return f"it cannot be read: {error.strerror}"
         return header.width, header.height
@@ -194,16 +200,17 @@ def read_sizes(
     return sizes, reasons
 
 
-def _raster_size(file: Path) -> tuple[int, int] | None:
-    """The size as GDAL reads it: JPEG 2000, VRT, ERDAS and others that have no header of ours."""
-    try:
-        import rasterio
-    except ModuleNotFoundError:
+def _raster_size(file: Path, allow_drivers: Sequence[str]) -> tuple[int, int] | str | None:
+    """The size as GDAL reads it (JPEG 2000, and what is allowed), or why it is not opened; None where it cannot."""
+    if importlib.util.find_spec("rasterio") is None:
         return None
+    damage: tuple[type[Exception], ...] = (UnreadableImage, *gdal_errors())
     try:
-        with open_raster(file) as raster:
+        with open_raster(file, allow_drivers=allow_drivers) as raster:
             return raster.width, raster.height
-    except rasterio.errors.RasterioIOError:
+    except RefusedFile as refused:
+        return f"{refused.what}. {refused.remedy}"
+    except damage:
         return None
 
 

@@ -242,10 +242,14 @@ def _names_in(file: Path, problems: list[Problem]) -> tuple[str, ...] | None:
         return class_file(file)
     import yaml
 
+    from penstock.storage.documents import load_yaml
+
     try:
-        settings = yaml.safe_load(file.read_bytes())
+        settings = load_yaml(file.read_bytes())
     except yaml.YAMLError as error:
-        problems.append(Problem(str(file), None, f"is no YAML: {error}", "Write names: [A, B]"))
+        line = None if getattr(error, "problem_mark", None) is None else error.problem_mark.line + 1
+        reason = getattr(error, "problem", None) or error
+        problems.append(Problem(str(file), line, f"it cannot be read as YAML: {reason}", "Write names: [A, B]"))
         return None
     return _listed(settings.get("names") if isinstance(settings, dict) else None)
 

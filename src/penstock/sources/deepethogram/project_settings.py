@@ -65,13 +65,15 @@ def read_mapping(path: Path) -> dict[str, Any]:
     """A YAML file that holds names and values; tags that would make Python objects are refused."""
     import yaml
 
+    from penstock.storage.documents import load_yaml
+
     try:
-        loaded = yaml.safe_load(path.read_bytes())
+        loaded = load_yaml(path.read_bytes())
     except OSError as error:
         raise DataError([Problem(str(path), None, f"cannot be read: {error.strerror}", "Check it")]) from error
     except (yaml.YAMLError, UnicodeDecodeError) as error:
         mark = getattr(error, "problem_mark", None)
-        reason = getattr(error, "problem", None) or "it is not text in UTF-8"
+        reason = getattr(error, "problem", None) or str(error)
         line = None if mark is None else mark.line + 1
         raise DataError(
             [Problem(str(path), line, f"is no readable YAML: {reason}", "Correct it, or restore a copy")]

@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 
 from penstock.sources.indexed.mapped_files import FileState
 from penstock.storage.cache_folder import cache_folder
+from penstock.storage.documents import load_json
 
 VERSION = 1
 MOST_INDEXES = 200
@@ -63,7 +64,7 @@ def _folder(name: str) -> Path | None:
 
 def _read(folder: Path) -> Index | None:
     try:
-        about = json.loads((folder / _ABOUT).read_text(encoding="utf-8"))
+        about = load_json((folder / _ABOUT).read_text(encoding="utf-8"))
         columns = {one: _mapped(folder / f"{one}.npy") for one in about["columns"]}
         return Index(columns, dict(about["about"]))
     except (OSError, ValueError, KeyError, TypeError, EOFError):  # made again

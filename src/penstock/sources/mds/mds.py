@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -19,6 +18,7 @@ from penstock.sources.columns.tables import Numbers, Places, Table, objects
 from penstock.sources.mds.mds_encodings import Encoding, encoding_of
 from penstock.sources.mds.mds_shards import Shard, ShardEntry, StoredFile, missing_files, wrong_hash
 from penstock.sources.paths import PathLike, unsafe
+from penstock.storage.documents import load_json
 from penstock.storage.locations import refuses_urls
 
 INDEX = "index.json"
@@ -77,7 +77,7 @@ def read_index(home: Path) -> list[ShardEntry]:
     """The shards that index.json lists."""
     path = home / INDEX
     try:
-        values = json.loads(path.read_text("utf-8"))
+        values = load_json(path.read_text("utf-8"))
         found = [_entry(home, item) for item in values["shards"]]
     except (OSError, ValueError) as error:
         raise DataError(

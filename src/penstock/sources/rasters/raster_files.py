@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from penstock.codecs.headers import UnreadableImage, read_file_header, sniff
+from penstock.codecs.map_files import RefusedFile, gdal, gdal_errors, open_raster
 from penstock.errors import Problem
 from penstock.geometry import TileGrid, Window
 from penstock.sources.rasters.plain_blocks import PlainBlocks, plain_raster
@@ -28,9 +29,6 @@ from penstock.sources.rasters.raster_windows import (
     RowBand,
     columns_of,
     empty_tile,
-    gdal,
-    gdal_errors,
-    open_raster,
     read_sample,
     read_window,
 )
@@ -82,10 +80,12 @@ def describe_raster(path: Path, options: PixelOptions) -> tuple[RasterFile | Non
     damage: tuple[type[Exception], ...] = (UnreadableImage, UnicodeDecodeError, OSError, *gdal_errors())
     try:
         cut_short = _missing_end(path)
-        with gdal(), open_raster(path) as dataset:
+        with gdal(), open_raster(path, allow_drivers=options.allow_drivers) as dataset:
             raster = _described(path, dataset, options)
     except UnusableRaster as reason:
         return None, Problem(path.as_posix(), None, reason.what, reason.remedy)
+    except RefusedFile as reason:
+        return None, Problem(path.as_posix(), None, reason.what, reason.remedy, unreadable=True)
     except damage as error:
         return None, _unreadable(path, f"it cannot be read as a raster ({error.__cause__ or error})")
     return raster, _unreadable(path, cut_short) if cut_short else None

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from penstock.codecs.map_files import check_drivers
 from penstock.errors import RecipeError
 
 # Two in a hundred on either side: roofs and shadows do not decide how bright the trees are.
@@ -35,21 +36,25 @@ class Scale:
 
 @dataclass(frozen=True)
 class PixelOptions:
-    """What the user decided about pixels; None leaves it to the raster."""
+    """What the user decided about pixels; None leaves it to the raster. `allow_drivers`: see `codecs/map_files.py`."""
 
     bands: tuple[int, ...] | None = None
     scale: Scale = Scale()
     nodata: float | None = None
     ignore_nodata: bool = False
+    allow_drivers: tuple[str, ...] = ()
 
     @classmethod
-    def of(cls, bands: object, scale: object, nodata: object) -> PixelOptions:
+    def of(
+        cls, bands: object, scale: object, nodata: object, allow_drivers: str | Sequence[str] | None = None
+    ) -> PixelOptions:
         ignore = nodata == "none"
         return cls(
             bands=parse_bands(bands),
             scale=parse_scale(scale),
             nodata=None if nodata is None or ignore else _number(nodata, "nodata", "a number or 'none'"),
             ignore_nodata=ignore,
+            allow_drivers=check_drivers(allow_drivers),
         )
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import threading
-import warnings
 from collections import OrderedDict
 from collections.abc import Callable
 from pathlib import Path
@@ -14,63 +13,36 @@ import numpy as np
 from numpy.typing import NDArray
 
 from penstock.codecs.headers import UnreadableImage
-from penstock.errors import require
+from penstock.codecs.map_files import RefusedFile, gdal, gdal_errors, open_raster
 from penstock.geometry import Window
 from penstock.sources.rasters.plain_blocks import PlainBlocks
 from penstock.sources.rasters.raster_pixels import PixelRules, TilePixels
 from penstock.storage.blocks import Blocks
-
-# Enough for the row of blocks under one row of tiles; GDAL would take 5 % of the machine.
-CACHE_BYTES = 64 << 20
 
 # A handle costs a descriptor and GDAL's tables; a thread rarely works on more rasters at a time.
 OPEN_RASTERS = 4
 
 NO_ROWS = TilePixels(np.empty((0, 0, 0), np.uint8), None)
 
-_warnings_lock = threading.Lock()
-
-
-def gdal() -> Any:
-    """A context in which GDAL keeps its cache small and asks for side files by name instead of listing folders."""
-    rasterio = require("rasterio", "geo", "Reading rasters")
-    return rasterio.Env(GDAL_CACHEMAX=CACHE_BYTES, GDAL_DISABLE_READDIR_ON_OPEN="TRUE")
-
-
-def open_raster(path: Path, threads: int = 1) -> Any:
-    """Open a raster, whose blocks are decoded by so many threads; that a photo is on no map is not worth a warning."""
-    rasterio = require("rasterio", "geo", "Reading rasters")
-    options = {"NUM_THREADS": str(threads)} if threads > 1 else {}
-    # Filters of warnings belong to the process, so that only one thread may change them at a time.
-    with _warnings_lock, warnings.catch_warnings():
-        warnings.simplefilter("ignore", rasterio.errors.NotGeoreferencedWarning)
-        return rasterio.open(path, **options)
-
-
-def gdal_errors() -> tuple[type[Exception], ...]:
-    """What reading a damaged raster raises; some of GDAL's own errors pass through rasterio as they are."""
-    errors = require("rasterio.errors", "geo", "Reading rasters")
-    own = require("rasterio._err", "geo", "Reading rasters")
-    return errors.RasterioError, errors.CRSError, own.CPLE_BaseError
-
 
 class Handles(threading.local):
     """The open rasters of each thread; the one not used for longest is closed first.
 
-    threads   of GDAL that decode the blocks of one reading; only for GeoTIFFs
+    threads         of GDAL that decode the blocks of one reading; only for GeoTIFFs
+    allow_drivers   see penstock.codecs.map_files
     """
 
-    def __init__(self, threads: int = 1) -> None:
-        self._threads = threads
+    def __init__(self, threads: int = 1, allow_drivers: tuple[str, ...] = ()) -> None:
+        self._threads, self._allow_drivers = threads, allow_drivers
         self._open: OrderedDict[Path, Any] = OrderedDict()
 
-    def __reduce__(self) -> tuple[type[Handles], tuple[int]]:
-        return Handles, (self._threads,)
+    def __reduce__(self) -> tuple[type[Handles], tuple[int, tuple[str, ...]]]:
+        return Handles, (self._threads, self._allow_drivers)
 
     def dataset(self, path: Path) -> Any:
         found = self._open.pop(path, None)
         if found is None:
-            found = open_raster(path, self._threads)
+            found = open_raster(path, self._threads, self._allow_drivers)
         self._open[path] = found
         while len(self._open) > OPEN_RASTERS:
             self._open.popitem(last=False)[1].close()
@@ -94,13 +66,14 @@ def read_window(
 
     where = RasterioWindow(*window)
     into = out if out is not None else empty_tile(rules, window.width, window.height)
+    damage: tuple[type[Exception], ...] = (RefusedFile, *gdal_errors())
     try:
         with gdal():
             dataset = handles.dataset(path)
             dataset.read(rules.read_bands, window=where, out=into.pixels)
             if into.mask is not None:
                 dataset.read_masks(rules.bands[0], window=where, out=into.mask)
-    except gdal_errors() as error:
+    except damage as error:
         handles.forget()
         where_text = f"{window.width}×{window.height} px at x {window.x}, y {window.y} of {path.name}"
         raise UnreadableImage(f"{where_text} cannot be read ({error.__cause__ or error})") from error

@@ -50,6 +50,8 @@ class Rasters:
     With `gsd`, metres in a pixel, rasters of any resolution give tiles of that one.
     `group_from` is a pattern for file names, or a column of the annotations; otherwise each raster is a group.
     `split_from` is a column of the annotations that names the split of each raster.
+    `allow_drivers` names drivers of GDAL, such as "VRT", that may open files that are no GeoTIFF, JPEG, JPEG 2000, PNG,
+    WebP, BMP or GIF; other files that they name are then read too.
     How pixels become RGB is said in the table of `penstock.sources.rasters.raster_pixels`.
     """
 
@@ -74,9 +76,10 @@ class Rasters:
         group_from: str | None = None,
         split_from: str | None = None,
         ignore_other_images: bool = False,
+        allow_drivers: str | Sequence[str] = (),
     ) -> None:
         self.tile_options = TileOptions(tile_px, overlap, min_kept, lost_boxes, skip_nodata, gsd)
-        self.pixel_options = PixelOptions.of(bands, scale, nodata)
+        self.pixel_options = PixelOptions.of(bands, scale, nodata, allow_drivers)
         by_column = boxes is not None and group_from is not None and "{" not in group_from
         groups = NamePattern(group_from) if group_from is not None and not by_column else None
         files = raster_paths(rasters)
@@ -90,8 +93,9 @@ class Rasters:
             group_column=group_from if by_column else None,
             split_column=split_from,
             ignore_others=ignore_other_images,
+            allow_drivers=self.pixel_options.allow_drivers,
         )
-        self._handles = Handles()
+        self._handles = Handles(allow_drivers=self.pixel_options.allow_drivers)
         made = [self._made(file, _place(file, names[file], annotations, groups), annotations) for file in files]
         self.parts = tuple(part for part, _ in made if part is not None)
         problems = [problem for _, problem in made if problem is not None]
@@ -120,6 +124,7 @@ class Rasters:
             group_from=group_from,
             split_from=split_from,
             ignore_other_images=ignore_other_images,
+            **({"allow_drivers": self.pixel_options.allow_drivers} if allow_drivers else {}),
         )
 
     def _made(

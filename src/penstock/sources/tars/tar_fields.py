@@ -14,7 +14,6 @@
 from __future__ import annotations
 
 import io
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -25,6 +24,7 @@ from numpy.typing import NDArray
 from penstock.codecs.headers import UnreadableImage, read_header
 from penstock.errors import RecipeError, nearest
 from penstock.samples import RESERVED, Field
+from penstock.storage.documents import load_json
 
 Files = Mapping[str, bytes]  # contents by ending
 Given = Mapping[str, "str | Field"]
@@ -162,7 +162,7 @@ def _inferred_value(name: str, value: Any) -> Field:
 
 def json_of(data: bytes) -> Any:
     try:
-        return json.loads(data)
+        return load_json(data)
     except ValueError as error:
         raise UnreadableMember(f"its JSON cannot be read: {error}") from error
 

@@ -10,7 +10,6 @@ Names may stand behind "model.". Such a detector is a RetinaNet of torchvision t
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -18,6 +17,7 @@ from typing import Any
 import torch
 
 from penstock.errors import DataError, RecipeError
+from penstock.storage.documents import load_json
 from penstock.tasks.weight_files import SAFETENSORS, Weights, read_safetensors, read_torch, refused, weights_in
 from penstock.tasks.weights import HUB, downloaded, hub_place
 
@@ -97,7 +97,7 @@ def _output_count(weights: Mapping[str, torch.Tensor]) -> int:
 def _own_settings(described: Mapping[str, str]) -> Mapping[str, Any]:
     """What a file of ours says of its task."""
     try:
-        return _settings_in(json.loads(described["penstock"]))
+        return _settings_in(load_json(described["penstock"]))
     except (KeyError, ValueError):
         return {}
 
@@ -112,7 +112,7 @@ def _read_config(path: Path) -> Mapping[str, Any]:
     if not path.is_file():
         return {}
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))
+        found = load_json(path.read_text(encoding="utf-8"))
     except ValueError as error:
         raise refused(path, f"it is no JSON: {error}", "Copy it again, or take it away") from error
     return found if isinstance(found, Mapping) else {}
