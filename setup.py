@@ -1,7 +1,8 @@
 """The one thing that pyproject.toml cannot say: extensions in C, built where a compiler is found.
 
 The JPEG kernel needs libjpeg-turbo too; without it simplejpeg with OpenCV does the same work. What a network's
-convolutions gain from the other one, torch does more slowly.
+convolutions gain from the second, torch does more slowly. Without the third, a mapped file that is cut short while it
+is read ends the process.
 """
 
 import sys
@@ -33,5 +34,8 @@ def extension(name: str, folder: Path, libraries: tuple[str, ...] = ()) -> Exten
 
 kernel = extension("penstock.codecs.kernel._native", Path("src/penstock/codecs/kernel/c"), ("jpeg",))
 winograd = extension("penstock.prediction._winograd", Path("src/penstock/prediction/c"))
+mapping = extension("penstock.storage._mapping", Path("src/penstock/storage/c"))
+# Windows does not let anyone cut a mapped file short.
+extensions = [kernel, winograd] if sys.platform == "win32" else [kernel, winograd, mapping]
 
-setup(ext_modules=[kernel, winograd], options={"bdist_wheel": {"py_limited_api": "cp311"}} if STABLE else {})
+setup(ext_modules=extensions, options={"bdist_wheel": {"py_limited_api": "cp311"}} if STABLE else {})

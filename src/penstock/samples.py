@@ -35,6 +35,7 @@ from numpy.typing import NDArray
 from penstock.codecs.headers import UnreadableImage
 from penstock.errors import DataError, HopError, Problem, RecipeError, nearest
 from penstock.problems import known_problems, refuse_problems
+from penstock.storage.mapped import refuse_lost_files
 
 Kind = Literal["image", "mask", "array", "class", "boxes", "labels", "number", "text"]
 Sample = dict[str, Any]
@@ -180,6 +181,8 @@ def sample_at(source: Source, index: int) -> Sample:
         return source.decode(raw)
     except (OSError, UnreadableImage) as error:
         raise HopError(hop, describe(source, position), str(error)) from error
+    finally:
+        refuse_lost_files()
 
 
 def checked_index(index: int, length: int) -> int:

@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from penstock.samples import Source, origin_of_sample
-from penstock.storage.advising import resident_pages
+from penstock.storage.advising import Mapped, resident_pages
 
 BLOCK = 1 << 20
 PAGE = 4096
@@ -92,7 +92,9 @@ def forget(file: Path) -> bool:
 def _is_in_memory(descriptor: int) -> bool:
     with mmap.mmap(descriptor, 0, prot=mmap.PROT_READ) as mapped:
         view = np.frombuffer(mapped, np.uint8)
-        pages = resident_pages(int(view.ctypes.data), np.linspace(0, len(view) - 1, 16).astype(np.int64))
+        pages = resident_pages(
+            Mapped(int(view.ctypes.data), len(view)), np.linspace(0, len(view) - 1, 16).astype(np.int64)
+        )
         del view  # the mapping cannot be closed while it is looked at
         return pages is None or bool(pages.mean() > 0.5)
 

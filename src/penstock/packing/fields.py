@@ -2,7 +2,7 @@
 
 Numbers are cast only where that keeps their value (floats may lose digits, not become infinite). Masks and images
 beside the first are encoded here, in the worker. What does not fit raises ValueError with the short reason; the hop
-adds the sample.
+adds the sample. Reading gives values back in the type that their field promises.
 """
 
 from __future__ import annotations
@@ -125,3 +125,21 @@ def _shaped(array: NDArray[Any], field: Field) -> NDArray[Any]:
     if not fits:
         raise ValueError(f"the schema says shape {field.shape}, and this has {array.shape}")
     return array
+
+
+def restored(field: Field, value: Any, shape: Any) -> Any:
+    """A stored value in the type that the field promises."""
+    if field.kind == "text":
+        return value
+    if field.kind == "class":
+        return int(value)
+    if field.kind == "number":
+        return np.dtype(field.dtype or "float64").type(value)
+    if field.kind == "boxes":
+        return value
+    array = np.asarray(value)
+    if field.dtype and array.dtype != np.dtype(field.dtype):
+        array = array.astype(field.dtype)
+    if shape is not None:
+        return array.reshape(shape)
+    return array if field.shape is None else array.reshape(field.shape)

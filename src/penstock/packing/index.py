@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from penstock.errors import PackError
 from penstock.packing.layout import INDEX_NAME, UNREADABLE_ARROW
 from penstock.samples import Schema
+from penstock.storage.mapped import mapped_buffer
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -76,18 +77,17 @@ def shard_index(path: Path, number: int, schema: Schema, splits: Sequence[str]) 
     """The index rows of one shard, a record batch at a time."""
     import pyarrow as pa
 
-    with pa.memory_map(str(path)) as mapped:
-        start = mapped.read_buffer().address
-        reader = pa.ipc.open_file(mapped)
-        row = 0
-        leader = (0, 0, -1)
-        for batch_number in range(reader.num_record_batches):
-            batch = reader.get_batch(batch_number)
-            columns, leader = _batch_index(batch, start, schema, splits, leader)
-            columns["shard"] = np.full(len(batch), number, np.uint32)
-            columns["row"] = np.arange(row, row + len(batch), dtype=np.uint32)
-            row += len(batch)
-            yield columns
+    mapped = mapped_buffer(str(path), path.stat().st_size)
+    reader = pa.ipc.open_file(mapped)
+    row = 0
+    leader = (0, 0, -1)
+    for batch_number in range(reader.num_record_batches):
+        batch = reader.get_batch(batch_number)
+        columns, leader = _batch_index(batch, mapped.address, schema, splits, leader)
+        columns["shard"] = np.full(len(batch), number, np.uint32)
+        columns["row"] = np.arange(row, row + len(batch), dtype=np.uint32)
+        row += len(batch)
+        yield columns
 
 
 def _batch_index(
@@ -156,12 +156,20 @@ def open_index(folder: Path, samples: int) -> Columns:
 
     path = folder / INDEX_NAME
     try:
-        with pa.memory_map(str(path)) as mapped:
-            reader = pa.ipc.open_file(mapped)
-            batch = reader.get_batch(0)
+        reader = pa.ipc.open_file(mapped_buffer(str(path), path.stat().st_size))
+        batch = reader.get_batch(0)
         if len(batch) != samples:
             raise ValueError(f"it has {len(batch):,} rows and pack.json says {samples:,}")
-        # Not to_numpy, which imports pandas on its way.
-        return {name: np.frombuffer(batch.column(name).buffers()[1], dtype, samples) for name, dtype in DTYPES.items()}
-    except (*UNREADABLE_ARROW, KeyError) as error:
+        return {name: _index_column(batch, name, dtype) for name, dtype in DTYPES.items()}
+    except UNREADABLE_ARROW as error:
         raise PackError(f"{path} cannot be read: {error}. Copy it again, or pack the data again.") from error
+
+
+def _index_column(batch: pa.RecordBatch, name: str, dtype: np.dtype[Any]) -> NDArray[Any]:
+    import pyarrow as pa
+
+    column = batch.column(name)
+    if column.type != pa.from_numpy_dtype(dtype):
+        raise ValueError(f"its column {name} is {column.type} and should be {dtype}")
+    # Not to_numpy, which imports pandas on its way.
+    return np.frombuffer(column.buffers()[1], dtype, len(batch))

@@ -23,6 +23,7 @@ from penstock.packing.manifest import ShardEntry
 from penstock.packing.places import PLAN_NAME, Places
 from penstock.packing.shards import file_checksum
 from penstock.storage.documents import load_json
+from penstock.storage.mapped import refuse_lost_files
 
 JOURNAL_NAME = "journal.jsonl"
 
@@ -93,7 +94,8 @@ class WorkJournal(ABC, Generic[Finished]):
         return found
 
     def note(self, line: Finished) -> None:
-        """One more piece of work is finished."""
+        """One more piece of work is finished, unless a file that it was made from was cut short meanwhile."""
+        refuse_lost_files()
         with (self.places.workshop / JOURNAL_NAME).open("a", encoding="utf-8") as file:
             file.write(_line(line))
         self.finished.append(line)

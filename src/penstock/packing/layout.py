@@ -32,7 +32,7 @@ GOP_FRAMES = 12  # an 11-frame clip decodes 1.5 times the frames it needs; 250 f
 
 
 # What pyarrow and numpy raise on damaged Arrow files, ArrowInvalid being a ValueError.
-UNREADABLE_ARROW = (OSError, ValueError, NotImplementedError, UnicodeDecodeError)
+UNREADABLE_ARROW = (OSError, ValueError, TypeError, LookupError, NotImplementedError, MemoryError, OverflowError)
 
 
 def shard_name(number: int) -> str:
@@ -54,6 +54,11 @@ def arrow_schema(schema: Schema, raw_size: tuple[int, int] | None = None) -> pa.
     if doubled:
         raise RecipeError(f"field {doubled[0]!r} has the name of a column that every pack has; rename the field.")
     return pa.schema(columns)
+
+
+def column_types(schema: Schema, raw_size: tuple[int, int] | None) -> dict[str, pa.DataType]:
+    """The type of each column of a shard, by name."""
+    return {column.name: column.type for column in arrow_schema(schema, raw_size)}
 
 
 def _field_columns(field: Field, raw_bytes: int) -> list[pa.Field]:

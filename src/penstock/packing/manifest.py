@@ -11,9 +11,11 @@ from typing import Any
 import xxhash
 
 from penstock.errors import PackError
-from penstock.packing.layout import FORMAT_VERSION, MANIFEST_NAME
+from penstock.packing.layout import FORMAT_VERSION, INDEX_NAME, MANIFEST_NAME
 from penstock.samples import Field, Schema
 from penstock.storage.documents import load_json
+
+MOST_BYTES = 2**62
 
 
 @dataclass(frozen=True)
@@ -89,9 +91,37 @@ def read_manifest(folder: Path) -> Manifest:
     if values.get("checksum") != _checksum(values):
         raise PackError(f"{path} was changed or is damaged: its checksum does not match. Pack the data again.")
     try:
-        return _from_dict(values)
-    except (KeyError, TypeError) as error:
+        found = _from_dict(values)
+        _check_values(found)
+        return found
+    except (KeyError, TypeError, AttributeError) as error:
         raise PackError(f"{path} is damaged: {error!r} is missing or of another kind. Pack the data again.") from error
+    except (ValueError, OverflowError) as error:
+        raise PackError(f"{path} is damaged: {error}. Pack the data again.") from error
+
+
+def _check_values(manifest: Manifest) -> None:
+    """Raise ValueError for what no writer wrote; sizes must fit the columns of the index."""
+    for entry in (manifest.index, *manifest.shards):
+        if not isinstance(entry.file, str) or not is_plain_name(entry.file):
+            raise ValueError(f"{entry.file!r} is not the name of a file in this folder")
+        for number in (entry.rows, entry.bytes):
+            if type(number) is not int or not 0 <= number < MOST_BYTES:
+                raise ValueError(f"{entry.file} cannot have {number!r} rows or bytes")
+    if manifest.index.file != INDEX_NAME:
+        raise ValueError(f"its index is {manifest.index.file!r}, and an index is called {INDEX_NAME}")
+    rows = sum(shard.rows for shard in manifest.shards)
+    if type(manifest.samples) is not int or manifest.samples != rows:
+        raise ValueError(f"it counts {manifest.samples!r} samples, and its shards have {rows:,}")
+    if not all(isinstance(name, str) for name in (*manifest.splits, *manifest.schema.classes, manifest.codec)):
+        raise ValueError("names of splits, classes and codec are texts")
+    if not all(type(count) is int for count in manifest.splits.values()):
+        raise ValueError("splits are counted in whole numbers")
+
+
+def is_plain_name(name: str) -> bool:
+    """Whether a name is that of a file in its folder, on any system: no path, nothing above."""
+    return name not in ("", ".", "..") and not any(sign in name for sign in "/\\:\0")
 
 
 def _as_text(values: dict[str, Any]) -> str:
@@ -111,7 +141,7 @@ def _load(folder: Path, path: Path) -> dict[str, Any]:
         raise PackError(_not_there(folder)) from None
     except NotADirectoryError:
         raise PackError(f"{folder} is a file; a pack is a folder with {MANIFEST_NAME}.") from None
-    except (json.JSONDecodeError, UnicodeDecodeError) as error:
+    except (ValueError, RecursionError) as error:
         raise PackError(f"{path} is damaged: {error}. Pack the data again.") from error
     if not isinstance(values, dict):
         raise PackError(f"{path} does not describe a pack.")

@@ -15,31 +15,33 @@ from penstock.errors import PackError
 from penstock.packing.columns import ColumnView, batch_views
 from penstock.packing.layout import UNREADABLE_ARROW
 from penstock.packing.manifest import ShardEntry
+from penstock.storage.advising import Mapped
+from penstock.storage.mapped import mapped_buffer
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+Types = dict[str, Any]
 
 
 class MappedShard:
     """A mapped shard file. Its descriptor is closed again at once: a pack may have thousands of shards."""
 
-    def __init__(self, folder: Path, entry: ShardEntry) -> None:
-        import pyarrow as pa
-
+    def __init__(self, folder: Path, entry: ShardEntry, types: Types | None = None) -> None:
+        """`types` are the Arrow types of its columns; without them, rows cannot be asked for."""
         self.path = folder / entry.file
         try:
             size = self.path.stat().st_size
         except FileNotFoundError:
             raise PackError(f"{self.path} is missing. Run `penstock verify {folder}`.") from None
-        # A page beyond the end of a mapped file ends the process with SIGBUS, so sizes are compared first.
         if size != entry.bytes:
             raise PackError(
                 f"{self.path} has {size:,} bytes and should have {entry.bytes:,}. Run `penstock verify {folder}`."
             )
-        with pa.memory_map(str(self.path)) as mapped:
-            self._buffer = mapped.read_buffer()
+        self._buffer = mapped_buffer(str(self.path), size)
         self.data = memoryview(self._buffer).cast("B")
-        self.address: int = self._buffer.address
+        self.memory = Mapped(self._buffer.address, self._buffer.size)
+        self._entry, self._types = entry, types or {}
         self._batches: list[dict[str, ColumnView]] | None = None
         self._starts = [0]  # of the record batches; a list, in which one row is found ten times as fast
 
@@ -49,9 +51,31 @@ class MappedShard:
 
         try:
             reader = pa.ipc.open_file(self._buffer)
-            return [reader.get_batch(number) for number in range(reader.num_record_batches)]
+            batches = [reader.get_batch(number) for number in range(reader.num_record_batches)]
+            for name, kind in self._types.items():
+                if reader.schema.field(name).type != kind:
+                    raise ValueError(f"its column {name} is {reader.schema.field(name).type} and should be {kind}")
+            rows = sum(len(batch) for batch in batches)
+            if rows != self._entry.rows:
+                raise ValueError(f"it has {rows:,} rows and should have {self._entry.rows:,}")
+            return batches
         except UNREADABLE_ARROW as error:
-            raise PackError(f"{self.path} is damaged: {error}. Run `penstock verify {self.path.parent}`.") from error
+            raise self.damaged(error) from error
+
+    def valid_batches(self, names: list[str] | None = None) -> list[pa.RecordBatch]:
+        """The same, of these columns, after a look at every offset in them: pyarrow follows those as they are."""
+        try:
+            chosen = [batch.select(names) if names else batch for batch in self.batches()]
+            for batch in chosen:
+                batch.validate(full=True)
+            return chosen
+        except UNREADABLE_ARROW as error:
+            raise self.damaged(error) from error
+
+    def damaged(self, error: BaseException, row: int | None = None) -> PackError:
+        """That this file cannot be as it was written."""
+        where = self.path if row is None else f"{self.path} row {row}"
+        return PackError(f"{where} is damaged: {error}. Run `penstock verify {self.path.parent}`.")
 
     def row(self, row: int) -> tuple[dict[str, ColumnView], int]:
         """The column views that hold a row of this shard, and its number in them."""
@@ -71,9 +95,15 @@ class MappedShard:
         if self._batches is None:
             batches = self.batches()
             self._starts = [0, *itertools.accumulate(len(batch) for batch in batches)]
-            self._batches = [batch_views(batch) for batch in batches]  # last: other threads look for it
+            try:
+                self._batches = [batch_views(batch) for batch in batches]  # last: other threads look for it
+            except UNREADABLE_ARROW as error:
+                raise self.damaged(error) from error
         return self._batches
 
     def value(self, name: str, row: int) -> Any:
         views, inner = self.row(row)
-        return views[name].value(inner)
+        try:
+            return views[name].value(inner)
+        except UNREADABLE_ARROW as error:
+            raise self.damaged(error, row) from error

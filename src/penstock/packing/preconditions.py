@@ -17,6 +17,7 @@ from penstock.packing.places import Places
 from penstock.packing.preparing import stamp_of
 from penstock.problems import refuse_problems
 from penstock.samples import Source, describe
+from penstock.storage.mapped import refuse_lost_files
 
 
 def check_source(source: Source, options: PackOptions) -> None:
@@ -74,8 +75,9 @@ def clear_words(places: Places) -> Iterator[None]:
     """Say what a failing disk means for the user."""
     try:
         yield
-    except OSError as error:
-        if error.errno not in (errno.ENOSPC, errno.EDQUOT):
+    except Exception as error:
+        refuse_lost_files()  # which is then the reason, whatever became of zeros
+        if not isinstance(error, OSError) or error.errno not in (errno.ENOSPC, errno.EDQUOT):
             raise
         kept = "Finished shards are kept: " if places.workshop.exists() else ""
         advice = "free some space and run again with --resume." if kept else "Free some space and run again."

@@ -77,7 +77,7 @@ def advised(
     for shard in _present(shards):
         chosen = indices[shards == shard]
         starts, lengths = columns["offset"][chosen].astype(np.int64), columns["length"][chosen].astype(np.int64)
-        total += advise(mapped(int(shard)).address, stretches(starts, lengths, inner=inner), advice)
+        total += advise(mapped(int(shard)).memory, stretches(starts, lengths, inner=inner), advice)
     return total
 
 
@@ -87,7 +87,7 @@ def resident_share(columns: dict[str, NDArray[Any]], mapped: Mapped, indices: Nu
     found = []
     for shard in _present(shards):
         starts = columns["offset"][indices[shards == shard]].astype(np.int64)
-        resident = resident_pages(mapped(int(shard)).address, starts)
+        resident = resident_pages(mapped(int(shard)).memory, starts)
         if resident is None:
             return 1.0
         found.append(resident)

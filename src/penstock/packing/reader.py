@@ -6,6 +6,7 @@ index columns ──► shard, offset, length ──► memoryview of the bytes 
 
 from __future__ import annotations
 
+import functools
 import threading
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -18,12 +19,21 @@ from numpy.typing import NDArray
 from penstock.codecs.images import decode_image, decode_mask
 from penstock.errors import MissingExtra, PackError, RecipeError, nearest
 from penstock.packing.columns import row_checksum
-from penstock.packing.index import open_index
-from penstock.packing.layout import GOP_FRAMES, INDEX_NAME, MANIFEST_NAME, shape_column
+from penstock.packing.fields import restored
+from penstock.packing.index import Columns, open_index
+from penstock.packing.layout import (
+    GOP_FRAMES,
+    INDEX_NAME,
+    MANIFEST_NAME,
+    UNREADABLE_ARROW,
+    column_types,
+    shape_column,
+)
 from penstock.packing.manifest import Manifest, read_manifest
 from penstock.packing.mapping import MappedShard
 from penstock.packing.ranges import advised, gathered, places_of, resident_share, stored_rows
-from penstock.samples import RESERVED, Field, Origin, Raw, ReadSample, Sample, Schema, Subset, sample_at
+from penstock.packing.row_checks import BLOCK_BITS, RowChecks
+from penstock.samples import RESERVED, Origin, Raw, ReadSample, Sample, Schema, Subset, sample_at
 from penstock.storage.advising import DONE, SOON
 from penstock.storage.locations import refuses_urls
 
@@ -48,6 +58,8 @@ class Pack:
 
     def _open(self) -> None:
         self.columns = open_index(self.path, self.manifest.samples)
+        self._checks = RowChecks(self.path, self.manifest, self.columns)
+        self._known = self._checks.known
         self._shards: list[MappedShard | None] = [None] * len(self.manifest.shards)
         # memoryviews give plain ints, in half the time of numpy scalars
         self._shard = self.columns["shard"].data
@@ -101,6 +113,8 @@ class Pack:
 
     def read(self, index: int) -> Raw:
         """The bytes of a sample, as a view of the mapped shard."""
+        if not self._known[index >> BLOCK_BITS]:
+            self._checks.check_block(index >> BLOCK_BITS)
         number = self._shard[index]
         shard = self._shards[number] or self._map(number)
         start = self._offset[index]
@@ -123,12 +137,16 @@ class Pack:
 
     def annotations(self, index: int) -> Sample:
         """Every field but the pixels, and where the sample comes from."""
-        views, row = self._shard_of(index).row(self._row[index])
-        sample = {name: views[name].value(row) for name in RESERVED}
-        for field in self.schema.fields:
-            if field.kind not in ("image", "mask"):
-                shape = views[shape_column(field)].value(row) if shape_column(field) in views else None
-                sample[field.name] = _restored(field, views[field.name].value(row), shape)
+        shard = self._shard_of(index)
+        views, row = shard.row(self._row[index])
+        try:
+            sample = {name: views[name].value(row) for name in RESERVED}
+            for field in self.schema.fields:
+                if field.kind not in ("image", "mask"):
+                    shape = views[shape_column(field)].value(row) if shape_column(field) in views else None
+                    sample[field.name] = restored(field, views[field.name].value(row), shape)
+        except UNREADABLE_ARROW as error:
+            raise shard.damaged(error, self._row[index]) from error
         return sample
 
     def annotations_many(self, indices: NDArray[np.int64]) -> list[Sample]:
@@ -137,21 +155,37 @@ class Pack:
         if any(field.kind == "array" for field in fields):  # whose shapes may stand in other columns
             return [self.annotations(index) for index in indices.tolist()]
         names = (*RESERVED, *(field.name for field in fields))
-        rows = stored_rows(names, self.columns, self._mapped, indices)
+        try:
+            rows = stored_rows(names, self._checked(indices), self._mapped, indices)
+        except UNREADABLE_ARROW:  # one by one, it is found which
+            return [self.annotations(index) for index in indices.tolist()]
         samples = [dict(zip(names, row, strict=True)) for row in rows]
         for field in fields:
             for sample in samples:
-                sample[field.name] = _restored(field, sample[field.name], None)
+                sample[field.name] = restored(field, sample[field.name], None)
         return samples
 
     def _map(self, number: int) -> MappedShard:
         # Two threads may map the same shard at once; the later one wins and nothing is lost.
-        shard = MappedShard(self.path, self.manifest.shards[number])
+        shard = MappedShard(self.path, self.manifest.shards[number], self._types)
         self._shards[number] = shard
         return shard
 
+    def _checked(self, indices: NDArray[np.int64]) -> Columns:
+        """The index, in which these rows are known to point into their shards."""
+        self._checks.check(indices)
+        return self.columns
+
     def _shard_of(self, index: int) -> MappedShard:
+        if not self._known[index >> BLOCK_BITS]:
+            self._checks.check_block(index >> BLOCK_BITS)
         return self._mapped(self._shard[index])
+
+    @functools.cached_property
+    def _types(self) -> dict[str, Any]:
+        """The Arrow types that the columns of every shard have."""
+        side = int(self.columns["width"][0]), int(self.columns["height"][0])
+        return column_types(self.schema, side if self.manifest.codec == "raw" else None)
 
     def _mapped(self, number: int) -> MappedShard:
         return self._shards[number] or self._map(number)
@@ -209,6 +243,7 @@ class Pack:
 
     def origin(self, index: int) -> Origin:
         """The shard and the checksum of the row: what is packed from it notices when this pack is replaced."""
+        self._shard_of(index)
         shard = self.manifest.shards[self._shard[index]]
         return Origin((self.path / shard.file).as_posix(), shard.bytes, int(self.columns["checksum"][index]))
 
@@ -222,18 +257,23 @@ class Pack:
     def column(self, name: str) -> NDArray[Any]:
         """One stored value for every sample: a field, or key, group, split, origin, height, width."""
         if name == "split":
-            return np.array(list(self.manifest.splits))[self.columns["split"]]
+            return np.take(np.array(list(self.manifest.splits)), self.index_column("split"))
         if name in ("height", "width"):
             return self.columns[name]
         label = self.schema.label
         if label is not None and name == label.name:
-            return self.columns["label"]
+            return self.index_column("label")
         if name not in ("key", "group", "origin"):
             field = self.schema[name]
             if field.kind in ("image", "mask", "boxes") or (field.kind == "array" and None in (field.shape or ())):
                 raise RecipeError(f"field {name!r} has another length in every sample; read it sample by sample.")
         values = self.table([name]).column(0).to_pylist()
         return np.array(values)
+
+    def index_column(self, name: str) -> NDArray[Any]:
+        """The column `split` or `label` of the index; each number is known to name something."""
+        self._checks.check_column(name)
+        return self.columns[name]
 
     def read_many(self, indices: Sequence[int], allocate: Callable[[int], memoryview]) -> list[ReadSample | None]:
         """Several encoded images, as views of the mapped shards; none where each is checked when it is read."""
@@ -254,7 +294,8 @@ class Pack:
 
     def image_sizes(self, indices: NDArray[np.int64]) -> NDArray[np.int64]:
         """Width and height of these images, n×2."""
-        return np.stack([self.columns["width"][indices], self.columns["height"][indices]], axis=1).astype(np.int64)
+        columns = self._checked(indices)
+        return np.stack([columns["width"][indices], columns["height"][indices]], axis=1).astype(np.int64)
 
     def uniform_image_size(self) -> tuple[int, int] | None:
         """Width and height, where all images have the same."""
@@ -265,16 +306,20 @@ class Pack:
 
     def pixel_places(self, indices: NDArray[np.int64]) -> tuple[tuple[Any, ...], NDArray[np.int64]]:
         """For codec raw: the mapped shards, and for each image which one, where in it, width and height."""
-        return places_of(self.columns, self._mapped, indices, ("offset", "width", "height"))
+        return places_of(self._checked(indices), self._mapped, indices, ("offset", "width", "height"))
 
     def encoded_places(self, indices: NDArray[np.int64]) -> tuple[tuple[Any, ...], NDArray[np.int64]] | None:
         """The mapped shards, and for each encoded image which one, where in it, and its bytes; None if each is
         checked when it is read."""
-        return None if self.verify_on_read else places_of(self.columns, self._mapped, indices, ("offset", "length"))
+        return (
+            None
+            if self.verify_on_read
+            else places_of(self._checked(indices), self._mapped, indices, ("offset", "length"))
+        )
 
     def shard_numbers(self, indices: NDArray[np.int64]) -> NDArray[Any]:
         """The shard of each of these samples."""
-        numbers: NDArray[Any] = self.columns["shard"][indices]
+        numbers: NDArray[Any] = self._checked(indices)["shard"][indices]
         return numbers
 
     @property
@@ -284,15 +329,15 @@ class Pack:
 
     def will_need(self, indices: NDArray[np.int64]) -> int:
         """Ask the system to read these samples ahead; how many bytes that are."""
-        return advised(self.columns, self._mapped, indices, SOON)
+        return advised(self._checked(indices), self._mapped, indices, SOON)
 
     def give_back(self, indices: NDArray[np.int64]) -> None:
         """Let go of the pages that only these samples are on."""
-        advised(self.columns, self._mapped, indices, DONE, inner=True)
+        advised(self._checked(indices), self._mapped, indices, DONE, inner=True)
 
     def resident_share(self, indices: NDArray[np.int64]) -> float:
         """Which share of these samples is in memory, by their first pages."""
-        return resident_share(self.columns, self._mapped, indices)
+        return resident_share(self._checked(indices), self._mapped, indices)
 
     def group_numbers(self) -> NDArray[Any]:
         """A number for each sample that is the same within a group: a hash of its name, nothing to parse."""
@@ -300,11 +345,11 @@ class Pack:
 
     def gather(self, name: str, indices: NDArray[np.int64]) -> NDArray[Any]:
         """A field of these samples as one array; fields without a fixed size come as an array of objects."""
-        label = self.schema.label
+        columns, label = self._checked(indices), self.schema.label
         if label is not None and name == label.name:
-            return self.columns["label"][indices]
+            return columns["label"][indices]
         field = self.schema[name]
-        values = gathered(name, self.columns, self._mapped, indices)
+        values = gathered(name, columns, self._mapped, indices)
         if values is None:
             return np.array([self.annotations(index)[name] for index in indices.tolist()])
         return values if field.shape is None else values.reshape(len(indices), *field.shape)
@@ -313,11 +358,8 @@ class Pack:
         """The shards as one pyarrow table over mapped memory."""
         import pyarrow as pa
 
-        batches = [
-            batch.select(names) if names else batch
-            for number in range(len(self._shards))
-            for batch in self._mapped(number).batches()
-        ]
+        shards = [self._mapped(number) for number in range(len(self._shards))]
+        batches = [batch for shard in shards for batch in shard.valid_batches(names)]
         return pa.Table.from_batches(batches)
 
     def raw_views(self) -> list[NDArray[np.uint8]]:
@@ -347,21 +389,3 @@ class Pack:
         from penstock.packing.verifying import verify_pack  # the writing side, which reading does not need
 
         verify_pack(self.path, self.manifest)
-
-
-def _restored(field: Field, value: Any, shape: Any) -> Any:
-    """A stored value in the type that the field promises."""
-    if field.kind == "text":
-        return value
-    if field.kind == "class":
-        return int(value)
-    if field.kind == "number":
-        return np.dtype(field.dtype or "float64").type(value)
-    if field.kind == "boxes":
-        return value
-    array = np.asarray(value)
-    if field.dtype and array.dtype != np.dtype(field.dtype):
-        array = array.astype(field.dtype)
-    if shape is not None:
-        return array.reshape(shape)
-    return array if field.shape is None else array.reshape(field.shape)

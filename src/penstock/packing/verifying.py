@@ -1,4 +1,4 @@
-"""Every checksum of a pack. What is damaged is said by file and row."""
+"""Every checksum of a pack, and the index against its shards. What is damaged is said by file and row."""
 
 from __future__ import annotations
 
@@ -6,17 +6,24 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from penstock.errors import SHOWN_PROBLEMS, PackError
 from penstock.packing.columns import RowChecksums, batch_views
-from penstock.packing.index import open_index
-from penstock.packing.layout import UNREADABLE_ARROW
+from penstock.packing.index import Columns, open_index, shard_index
+from penstock.packing.layout import INDEX_NAME, MANIFEST_NAME, UNREADABLE_ARROW, column_types
 from penstock.packing.manifest import Manifest, ShardEntry
 from penstock.packing.mapping import MappedShard
 from penstock.packing.options import usable_cores
+from penstock.packing.row_checks import RowChecks
 from penstock.packing.shards import file_checksum
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+BOX_LABEL = "box_label"
 
 
 @dataclass(frozen=True)
@@ -46,62 +53,122 @@ class DamagedPack(PackError):  # noqa: N818 - it is a PackError by inheritance
 
 
 def verify_pack(folder: Path, manifest: Manifest) -> None:
-    """Raise DamagedPack unless every file is there and every checksum matches."""
+    """Raise DamagedPack unless every file is there, every checksum matches and the index says what the shards say."""
+    columns, found = _index_damages(folder, manifest)
     with ThreadPoolExecutor(usable_cores()) as pool:
-        found = pool.map(lambda entry: list(_file_damages(folder, manifest, entry)), [manifest.index, *manifest.shards])
-    damages = tuple(damage for damages in found for damage in damages)
+        numbers = range(len(manifest.shards))
+        in_shards = pool.map(lambda number: list(_Shard(folder, manifest, number, columns).damages()), numbers)
+    damages = (*found, *(damage for damages in in_shards for damage in damages))
     if damages:
         raise DamagedPack(folder.as_posix(), damages)
 
 
-def _file_damages(folder: Path, manifest: Manifest, entry: ShardEntry) -> Iterator[Damage]:
+def _index_damages(folder: Path, manifest: Manifest) -> tuple[Columns | None, list[Damage]]:
+    """The columns of the index, as far as they can be read, and what is wrong in them alone."""
+    found = list(_file_damages(folder, manifest.index))
+    try:
+        columns = open_index(folder, manifest.samples)
+    except PackError as error:
+        return None, found or [Damage(INDEX_NAME, None, f"its structure cannot be read ({error.__cause__ or error})")]
+    misfits = RowChecks(folder, manifest, columns).misfits(0, manifest.samples)
+    found += [Damage(INDEX_NAME, row, f"sample {row} has {what}") for row, what in misfits]
+    if not found:
+        counts = np.bincount(columns["split"], minlength=len(manifest.splits)).tolist()
+        if counts != list(manifest.splits.values()):
+            found.append(Damage(MANIFEST_NAME, None, f"its splits should count {counts} samples"))
+    return columns, found
+
+
+def _file_damages(folder: Path, entry: ShardEntry) -> Iterator[Damage]:
+    """What can be said of a file as a whole."""
     path = folder / entry.file
     if not path.exists():
         yield Damage(entry.file, None, "the file is missing")
-        return
-    size = path.stat().st_size
-    if size != entry.bytes:
+    elif (size := path.stat().st_size) != entry.bytes:
         yield Damage(entry.file, None, f"{size:,} bytes instead of {entry.bytes:,}")
-        if entry != manifest.index and size < entry.bytes:
-            yield from _cut_off(folder, manifest, entry, size)
-        return
-    if file_checksum(path) == entry.checksum:
-        return
-    if entry == manifest.index:
+    elif file_checksum(path) != entry.checksum:
         yield Damage(entry.file, None, "its checksum does not match")
-        return
-    yield from _damaged_rows(folder, entry)
 
 
-def _damaged_rows(folder: Path, entry: ShardEntry) -> Iterator[Damage]:
-    """The rows whose own checksum does not match; when none, the damage lies between them."""
-    row, found = 0, False
-    try:
-        for batch in MappedShard(folder, entry).batches():
+class _Shard:
+    """One shard, compared with its checksums and with the index."""
+
+    def __init__(self, folder: Path, manifest: Manifest, number: int, columns: Columns | None) -> None:
+        self.folder, self.manifest, self.number, self.columns = folder, manifest, number, columns
+        self.entry = manifest.shards[number]
+        self.path = folder / self.entry.file
+        self.first = sum(shard.rows for shard in manifest.shards[:number])
+
+    def damages(self) -> Iterator[Damage]:
+        of_file = list(_file_damages(self.folder, self.entry))
+        if self.path.exists() and self.path.stat().st_size != self.entry.bytes:
+            of_file += self._cut_off(self.path.stat().st_size)
+        if not self.path.exists() or self.path.stat().st_size != self.entry.bytes:
+            yield from of_file
+            return
+        try:
+            in_rows = [*self._damaged_rows(), *self._misplaced_rows()]
+        except (*UNREADABLE_ARROW, PackError) as error:
+            yield Damage(self.entry.file, None, f"its structure cannot be read ({error.__cause__ or error})")
+            return
+        yield from in_rows
+        if of_file and not in_rows:
+            yield Damage(self.entry.file, None, "its checksum does not match; the damage lies outside the rows")
+
+    def _damaged_rows(self) -> Iterator[Damage]:
+        """The rows whose own checksum does not match, and boxes of classes that there are not."""
+        row = 0
+        for batch in MappedShard(self.folder, self.entry, self._types()).valid_batches():
             views = batch_views(batch)
             checksum = RowChecksums(views)
             for inner in range(len(batch)):
                 if checksum(inner) != int(views["checksum"].value(inner)):
-                    found = True
                     key = bytes(views["key"].content(inner)).decode("utf-8", "replace")
-                    yield Damage(entry.file, row + inner, f"checksum of {key!r} does not match")
+                    yield Damage(self.entry.file, row + inner, f"checksum of {key!r} does not match")
+            for inner in self._strange_boxes(batch):
+                what = f"a box has a class that is none of the {len(self.manifest.schema.classes)}"
+                yield Damage(self.entry.file, row + inner, what)
             row += len(batch)
-    except (*UNREADABLE_ARROW, PackError, KeyError) as error:
-        yield Damage(entry.file, None, f"its structure cannot be read ({error.__cause__ or error})")
-        return
-    if not found:
-        yield Damage(entry.file, None, "its checksum does not match; the damage lies outside the rows")
 
+    def _strange_boxes(self, batch: pa.RecordBatch) -> list[int]:
+        """The rows with boxes of a class that there is not."""
+        schema = self.manifest.schema
+        if BOX_LABEL not in schema or schema[BOX_LABEL].kind != "labels" or not schema.classes:
+            return []
+        column = batch.column(BOX_LABEL)
+        numbers = column.values.to_numpy()
+        wrong = np.flatnonzero((numbers < -1) | (numbers >= len(schema.classes)))
+        return sorted(set((np.searchsorted(column.offsets.to_numpy(), wrong, side="right") - 1).tolist()))
 
-def _cut_off(folder: Path, manifest: Manifest, entry: ShardEntry, size: int) -> Iterator[Damage]:
-    """The rows whose bytes lie beyond the end of a file that was cut short."""
-    try:
-        columns = open_index(folder, manifest.samples)
-    except PackError:
-        return
-    number = manifest.shards.index(entry)
-    inside = columns["shard"] == number
-    lost = np.flatnonzero(columns["offset"][inside] + columns["length"][inside] > size)
-    if len(lost):
-        first, last = columns["row"][inside][lost[0]], columns["row"][inside][lost[-1]]
-        yield Damage(entry.file, int(first), f"this row and those after it, up to {last}, are cut off")
+    def _misplaced_rows(self) -> Iterator[Damage]:
+        """The rows of the index that say something else than this shard."""
+        if self.columns is None:
+            return
+        start, splits = self.first, list(self.manifest.splits)
+        for part in shard_index(self.path, self.number, self.manifest.schema, splits):
+            stop, told = start + len(part["shard"]), set()
+            for name, expected in part.items():
+                for row in np.flatnonzero(self.columns[name][start:stop] != expected).tolist():
+                    if row not in told:
+                        told.add(row)
+                        value = self.columns[name][start + row]
+                        what = f"sample {start + row} has {name} {value}, and {self.entry.file} says {expected[row]}"
+                        yield Damage(INDEX_NAME, start + row, what)
+            start = stop
+
+    def _types(self) -> dict[str, Any]:
+        if self.manifest.codec != "raw":
+            return column_types(self.manifest.schema, None)
+        if self.columns is None:
+            return {}
+        return column_types(self.manifest.schema, (int(self.columns["width"][0]), int(self.columns["height"][0])))
+
+    def _cut_off(self, size: int) -> Iterator[Damage]:
+        """The rows whose bytes lie beyond the end of a file that was cut short."""
+        if self.columns is None:
+            return
+        part = {name: self.columns[name][self.first : self.first + self.entry.rows] for name in ("offset", "length")}
+        lost = np.flatnonzero(part["offset"] + part["length"] > size)
+        if len(lost):
+            what = f"this row and those after it, up to {lost[-1]}, are cut off"
+            yield Damage(self.entry.file, int(lost[0]), what)

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from penstock.errors import PackError
 from penstock.packing.manifest import skipped_count
 from penstock.packing.reader import Pack
 from penstock.wording import counted
@@ -51,6 +52,8 @@ def _class_counts(pack: Pack) -> dict[str, int]:
     counts = dict.fromkeys(pack.classes, 0)
     numbers = _class_numbers(pack)
     if numbers is not None and len(pack.classes):
+        if len(numbers) and numbers.max() >= len(pack.classes):
+            raise PackError(f"{pack.path} is damaged: class {numbers.max()} is none of its {len(pack.classes)}.")
         found = np.bincount(numbers[numbers >= 0], minlength=len(pack.classes))
         counts = {name: int(found[number]) for number, name in enumerate(pack.classes)}
     return counts
@@ -58,7 +61,7 @@ def _class_counts(pack: Pack) -> dict[str, int]:
 
 def _class_numbers(pack: Pack) -> Any:
     if pack.schema.label is not None:
-        return pack.columns["label"]
+        return pack.index_column("label")
     if "box_label" in pack.schema:
         return pack.table(["box_label"]).column(0).combine_chunks().values.to_numpy()
     if "labels" in pack.schema:
@@ -79,7 +82,7 @@ def _negatives(pack: Pack) -> dict[str, Any] | None:
 def _unlabelled(pack: Pack) -> int | None:
     """Samples without any label, for packs that have labels."""
     if pack.schema.label is not None:
-        return int((pack.columns["label"] < 0).sum())
+        return int((pack.index_column("label") < 0).sum())
     if "labels" in pack.schema and pack.classes:
         return int((_frame_labels(pack) < 0).all(axis=1).sum())
     return None

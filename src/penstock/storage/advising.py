@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 import functools
 import mmap
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +14,13 @@ Numbers = NDArray[np.int64]
 PAGE = mmap.PAGESIZE
 SOON = getattr(mmap, "MADV_WILLNEED", None)
 DONE = getattr(mmap, "MADV_DONTNEED", None)
+
+
+class Mapped(NamedTuple):
+    """A mapping: where it begins, and how many bytes it has."""
+
+    address: int
+    size: int
 
 
 def stretches(starts: Numbers, lengths: Numbers, *, inner: bool = False) -> Numbers:
@@ -37,19 +44,26 @@ def stretches(starts: Numbers, lengths: Numbers, *, inner: bool = False) -> Numb
     return np.stack([first[is_new], reached[ends_at]], axis=1)
 
 
-def advise(address: int, pages: Numbers, advice: int | None) -> int:
-    """Give one advice for these pages of a mapping; the bytes that it was given for."""
+def advise(memory: Mapped, pages: Numbers, advice: int | None) -> int:
+    """Give one advice for these pages of a mapping; the bytes that it was given for.
+
+    Pages outside are left out: what lies there is not ours, and an advice may empty it.
+    """
     library = _library()
     if library is None or advice is None:
         return 0
+    pages, address = np.clip(pages, 0, -(-memory.size // PAGE) * PAGE), memory.address
+    pages = pages[pages[:, 0] < pages[:, 1]]
     for start, end in pages.tolist():
         # An advice may be refused (a locked mapping, another kernel): it is only an advice.
         library.madvise(ctypes.c_void_p(address + start), ctypes.c_size_t(end - start), advice)
     return int((pages[:, 1] - pages[:, 0]).sum())
 
 
-def resident_pages(address: int, starts: Numbers) -> NDArray[np.bool_] | None:
+def resident_pages(memory: Mapped, starts: Numbers) -> NDArray[np.bool_] | None:
     """Whether the page at each of these bytes is in memory; None where the system does not tell."""
+    address = memory.address
+    starts = np.clip(starts, 0, max(memory.size - 1, 0))
     library = _library()
     if library is None or not hasattr(library, "mincore"):
         return None

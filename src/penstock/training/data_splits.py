@@ -112,7 +112,11 @@ def _split(source: Source, options: DataOptions) -> TrainingData:
 def _codes(source: Source, options: DataOptions) -> tuple[list[str], NDArray[np.int16], str]:
     """The name of each split, the number of the split of each sample, and how that came about."""
     if isinstance(source, Pack) and options.split == "auto":
-        return list(source.splits), source.columns["split"], str(source.manifest.notes.get("split", "as in the pack"))
+        return (
+            list(source.splits),
+            source.index_column("split"),
+            str(source.manifest.notes.get("split", "as in the pack")),
+        )
     chosen = PackOptions(split=options.split, seed=options.split_seed)
     if isinstance(source, Streamed):
         plan = plan_part_splits(source.parts, len(source.schema.classes), chosen)

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple, Protocol
 from numpy.typing import NDArray
 
 from penstock.flow.making.program import Made, Program
+from penstock.storage.mapped import refuse_lost_files
 
 Arrays = dict[str, NDArray[Any]]
 
@@ -63,8 +64,11 @@ class Executor(Protocol):
 
 
 def run_task(program: Program, task: Task, arrays: Arrays) -> Made:
-    """What every worker does."""
-    if program.makes_whole_batches:
-        return program.whole(task.epoch, task.number, task.start, task.stop)
-    rows = {name: array[task.row : task.row + task.stop - task.start] for name, array in arrays.items()}
-    return program.fill(task.epoch, task.start, task.stop, rows)
+    """What every worker does. What was made of a file that was cut short meanwhile is not handed on."""
+    try:
+        if program.makes_whole_batches:
+            return program.whole(task.epoch, task.number, task.start, task.stop)
+        rows = {name: array[task.row : task.row + task.stop - task.start] for name, array in arrays.items()}
+        return program.fill(task.epoch, task.start, task.stop, rows)
+    finally:
+        refuse_lost_files()

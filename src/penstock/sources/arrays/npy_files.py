@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from penstock.errors import DataError, Problem
+from penstock.storage.mapped import guarded, mapped_array
 
 _OBJECTS = "it holds Python objects, which are read by running code from the file"
 _SAID_OF_OBJECTS = ("allow_pickle", "Object arrays", "Python objects")  # by numpy
@@ -21,7 +22,7 @@ _SAVE_AGAIN = "Save plain numbers: np.save(path, np.stack(list_of_arrays))"
 def load_npy(path: Path) -> NDArray[Any]:
     """A .npy file as a mapped array."""
     try:
-        array: NDArray[Any] = np.load(path, mmap_mode="r", allow_pickle=False)
+        array = guarded(np.load(path, mmap_mode="r", allow_pickle=False))
     except (ValueError, OSError, EOFError) as error:
         raise _unreadable(path, error) from error
     return array
@@ -65,8 +66,7 @@ def _mapped_member(path: Path, info: zipfile.ZipInfo) -> NDArray[Any]:
         raise ValueError("its array is cut short")
     if not count:
         return np.zeros(shape, dtype)
-    array: NDArray[Any] = np.memmap(path, dtype, "r", begin, shape, "F" if is_fortran else "C")
-    return array
+    return mapped_array(path, dtype, shape, begin, is_fortran=is_fortran)
 
 
 def _header(file: Any) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:

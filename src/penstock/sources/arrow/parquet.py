@@ -15,6 +15,7 @@ from penstock.sources.arrow.arrow_columns import ArrowColumn, below
 from penstock.sources.arrow.arrow_types import Leaf, leaves
 from penstock.sources.columns.column_source import ColumnSource
 from penstock.sources.columns.kept import Kept
+from penstock.sources.columns.mapped_files import mapped_bytes
 from penstock.sources.columns.options import column_options
 from penstock.sources.columns.split_names import split_of_file
 from penstock.sources.columns.tables import Numbers, Places, Table
@@ -120,7 +121,7 @@ class ParquetRows:
         import pyarrow.parquet as pq
 
         try:
-            with pq.ParquetFile(self.path, metadata=self._metadata, memory_map=True) as file:
+            with pq.ParquetFile(pa.BufferReader(mapped_bytes(self.path)), metadata=self._metadata) as file:
                 return file.read_row_groups(groups, columns=[".".join(leaf.path)], use_threads=False).column(0)
         except (pa.ArrowException, OSError) as error:
             what = f"column {leaf.name!r} of row group {groups[0]} cannot be read ({error})"

@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 from penstock.sources.indexed.mapped_files import FileState
 from penstock.storage.cache_folder import cache_folder
 from penstock.storage.documents import load_json
+from penstock.storage.mapped import guarded
 
 VERSION = 1
 MOST_INDEXES = 200
@@ -74,7 +75,7 @@ def _read(folder: Path) -> Index | None:
 def _mapped(path: Path) -> NDArray[Any]:
     """A column as a plain array over mapped bytes; an empty file cannot be mapped."""
     try:
-        return np.asarray(np.load(path, mmap_mode="r", allow_pickle=False))
+        return guarded(np.load(path, mmap_mode="r", allow_pickle=False))
     except ValueError:
         return np.asarray(np.load(path, allow_pickle=False))
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from penstock.errors import DataError, Problem
-from penstock.storage.advising import advise, resident_pages, stretches
+from penstock.storage.advising import Mapped, advise, resident_pages, stretches
 from penstock.storage.mapped import mapped_buffer
 
 Numbers = NDArray[np.int64]
@@ -48,7 +48,7 @@ class MappedFile:
         unchanged([state])
         self._buffer = mapped_buffer(state.path, state.size)
         self.data = memoryview(self._buffer).cast("B")
-        self.address: int = self._buffer.address
+        self.memory = Mapped(self._buffer.address, self._buffer.size)
 
 
 class MappedFiles:
@@ -81,14 +81,14 @@ class MappedFiles:
         for number in np.flatnonzero(np.bincount(numbers)).tolist():
             chosen = numbers == number
             pages = stretches(starts[chosen], lengths[chosen], inner=inner)
-            total += advise(self[number].address, pages, advice)
+            total += advise(self[number].memory, pages, advice)
         return total
 
     def resident_share(self, numbers: Numbers, starts: Numbers) -> float:
         """Which share of these bytes is on a page that is in memory; 1 where the system does not tell."""
         found = []
         for number in np.flatnonzero(np.bincount(numbers)).tolist():
-            resident = resident_pages(self[number].address, starts[numbers == number])
+            resident = resident_pages(self[number].memory, starts[numbers == number])
             if resident is None:
                 return 1.0
             found.append(resident)
