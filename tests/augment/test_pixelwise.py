@@ -114,3 +114,13 @@ def test_grey_is_chosen_once_for_all_frames_and_leaves_its_input_alone() -> None
 def test_steps_on_pixels_refuse_what_was_normalised(step: Any) -> None:
     with pytest.raises(RecipeError, match="Normalize goes last"):
         step.pixels(Normalize().pixels(images(4), NONE), NONE)
+
+
+def test_statistics_of_pixels_from_0_to_1_are_refused_with_those_of_levels() -> None:
+    fractions = ((0.485, 0.456, 0.406), (0.229, 0.224, 0.225))
+    with pytest.raises(ps.RecipeError, match=r"Multiply mean and std by 255: \(\(123\.675, 116\.28, 103\.53\)"):
+        Normalize(fractions)
+    for task in (ps.Classification, ps.Detection, ps.Behaviour):
+        with pytest.raises(ps.RecipeError, match="Multiply mean and std by 255"):
+            task(("a", "b"), normalize=fractions)  # type: ignore[operator]
+    assert Normalize(((0.0, 0.0, 0.0), (1.0, 1.0, 1.0))).std == (1.0, 1.0, 1.0)  # floats of the same levels

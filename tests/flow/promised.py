@@ -220,7 +220,7 @@ def _ordered(flow: ps.Flow, case: Case) -> ps.Flow:
         case "sample":
             return flow.sample("balanced", count=13)
         case "interleave":
-            flow = flow.interleave(2, block_length=2)
+            flow = flow.interleave(2, block_length=2, by="group")
     match case.shuffle:
         case "whole":
             return flow.shuffle()

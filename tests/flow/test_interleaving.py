@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import penstock as ps
+from made_sources import Pictures
 from penstock.errors import RecipeError
 from penstock.flow.order.interleaving import interleaved
 
@@ -84,3 +88,49 @@ def test_what_cannot_be_interleaved_is_said(wrong: str) -> None:
     options = {"cycle_length": 1, "block_length": 1, wrong: 0}
     with pytest.raises(RecipeError, match=f"{wrong}=0"):
         interleaved(np.array([0]), np.array([3]), **options)
+
+
+# In a flow
+
+
+def order_of(source: ps.Source, **options: Any) -> list[int]:
+    return [
+        int(index)
+        for batch in ps.Flow(source, workers=0).interleave(2, **options).batch(64)
+        for index in batch["index"]
+    ]
+
+
+def test_shards_of_a_pack_without_groups_take_turns(tmp_path: Path) -> None:
+    ps.pack(Pictures(12), tmp_path / "p.pack", shard_mb=1, codec="raw", size="400x400")
+    pack = ps.Pack(tmp_path / "p.pack")
+    shards = pack.shard_numbers(np.arange(12))
+    assert len(set(shards.tolist())) > 1, "the example needs several shards"
+    first = int(np.flatnonzero(shards != shards[0])[0])
+    assert order_of(pack)[:2] == [0, first] == order_of(pack, by="shard")[:2]
+
+
+def test_files_of_records_take_turns(tmp_path: Path) -> None:
+    ps.export(Pictures(12), tmp_path / "records", to="tfrecord", shard_samples=4)
+    source = ps.open(tmp_path / "records")
+    files = source.column("file")
+    first = int(np.flatnonzero(files != files[0])[0])
+    assert order_of(source)[:2] == [0, first]
+
+
+@pytest.mark.parametrize(
+    ("source", "options", "words"),
+    [
+        (Pictures(12), {}, "12 samples have a group each"),
+        (Pictures(12, group_size=12), {}, "12 samples have one group"),
+        (Pictures(12), {"by": "key"}, "a key each"),
+        (Pictures(12), {"by": "shard"}, "Pictures has no shards"),
+    ],
+)
+def test_interleaving_that_would_change_nothing_is_an_error(source: Any, options: dict[str, Any], words: str) -> None:
+    with pytest.raises(RecipeError, match=words):
+        order_of(source, **options)
+
+
+def test_groups_take_turns_by_themselves() -> None:
+    assert order_of(Pictures(6, group_size=3)) == [0, 3, 1, 4, 2, 5]

@@ -13,6 +13,7 @@ from tests.flow.adapters.test_keras import (  # noqa: F401 - collected here, wit
     test_epochs_of_keras_may_be_shorter,
     test_evaluate_and_predict_see_everything_once,
     test_fit_gets_the_order_of_the_flow_whatever_keras_permutes,
+    test_inputs_and_targets_are_found_by_their_names,
     test_it_is_a_generator_without_end,
     test_validation_sees_everything_after_each_epoch,
     test_workers_of_keras_change_nothing,

@@ -11,6 +11,7 @@ import pandas as pd
 import pytest
 
 import penstock as ps
+from commands import run_here
 from picture_making import write_picture
 
 
@@ -208,3 +209,16 @@ def bad_options() -> list[dict[str, Any]]:
 def test_options_that_exclude_each_other_are_refused(tmp_path: Path, options: dict[str, Any]) -> None:
     with pytest.raises(ps.RecipeError):
         ps.Images(pets(tmp_path), **options)
+
+
+def test_columns_of_a_table_that_are_not_used_are_named(tmp_path: Path) -> None:
+    write_picture(tmp_path / "a.png")
+    (tmp_path / "t.csv").write_text("path,label,age,site\na.png,cat,3,north\n")
+    source = ps.Images(tmp_path / "t.csv")
+    assert list(source.left_out) == ["age", "site"]
+    warned = ps.check(source)
+    assert warned.ok and "not used: 'age', 'site'" in str(warned)
+    assert list(ps.Images(tmp_path / "t.csv", group_from="site").left_out) == ["age"]
+    packed = run_here("pack", "images", tmp_path / "t.csv", "-o", tmp_path / "t.pack")
+    assert packed.exit_code in (None, 0) and "not used: 'age', 'site'" in packed.out + packed.err
+    assert "left out   age" in run_here("info", tmp_path / "t.csv").out

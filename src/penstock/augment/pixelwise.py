@@ -123,6 +123,12 @@ def _checked_pair(values: Any) -> tuple[Channels, Channels]:
         )
     mean, std = (_channels(channels) for channels in values)
     Target(1, 1, "chw-float32", mean, std)
+    if max(mean) <= 1 and max(std) < 1:
+        levels = ", ".join(f"({', '.join(f'{255 * value:g}' for value in channels)})" for channels in (mean, std))
+        raise RecipeError(
+            f"statistics={(mean, std)!r} are of pixels from 0 to 1, and pixels here are levels from 0 to 255. Multiply "
+            f"mean and std by 255: ({levels})."
+        )
     return mean, std
 
 

@@ -108,8 +108,12 @@ class Flow:
         """Draw with replacement: "balanced" over classes, {class: weight}, a stored column, or a weight a sample."""
         return self._with(steps.Sample(weights, steps.number_or_auto("count", count)))
 
-    def interleave(self, cycle_length: int = 8, *, block_length: int = 1, by: str = "group") -> Flow:
-        """Samples of several files in turn: `cycle_length` files at a time, `block_length` samples of each."""
+    def interleave(self, cycle_length: int = 8, *, block_length: int = 1, by: str = "auto") -> Flow:
+        """Samples of several files in turn: `cycle_length` files at a time, `block_length` samples of each.
+
+        `by` is "file" (of records), "group", "shard" (of a pack), or another stored column whose equal values lie
+        together; "auto" takes the first of these three that has several samples each.
+        """
         return self._with(steps.Interleave(cycle_length, block_length, by))
 
     @refuses_urls()
@@ -195,11 +199,16 @@ class Flow:
         return torch_loader(self, device, pin_memory)
 
     def to_keras(
-        self, x: str | Sequence[str] = "image", y: str | Sequence[str] | None = "label", *, weight: str | None = None
+        self,
+        x: str | Sequence[str] | Mapping[str, str] = "image",
+        y: str | Sequence[str] | Mapping[str, str] | None = "label",
+        *,
+        weight: str | Sequence[str] | Mapping[str, str] | None = None,
     ) -> Any:
         """A `keras.utils.PyDataset` for fit, evaluate and predict, whose batches and order are those of the flow.
 
-        Several names give several inputs; `y=None` is for predict. It is also the endless generator of older code.
+        Several names give several inputs in their order; a dict gives them by name: {input or output of the model:
+        field}. `y=None` is for predict. It is also the endless generator of older code.
         """
         from penstock.flow.adapters.keras_dataset import keras_dataset
 

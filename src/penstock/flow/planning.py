@@ -164,7 +164,7 @@ def _sample(state: Planned, step: Sample, seed: int, number: int, context: Conte
 
 def _interleave(state: Planned, step: Interleave, seed: int, number: int, context: Context) -> None:
     state.need_fixed("interleave")
-    starts, lengths = selecting.runs(state.source, state.indices(), step.by)
+    starts, lengths = selecting.runs_to_interleave(state.source, state.indices(), step.by)
     order = interleaved(starts, lengths, cycle_length=step.cycle_length, block_length=step.block_length)
     state.order = Picked(state.order, order)
 

@@ -19,6 +19,7 @@ RUNS = (
     "evaluated_and_predicted",
     "from_next",
     "an_image_network_learns",
+    "named_targets",
 )
 
 

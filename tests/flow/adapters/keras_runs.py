@@ -74,6 +74,40 @@ def fitted(epochs: int = 3, data: Any = None, **options: Any) -> list[list[int]]
     return model.noting.seen
 
 
+class TwoTargets(keras.utils.PyDataset):
+    """Two targets that differ, in another order than the outputs of the network."""
+
+    def __len__(self) -> int:
+        return 2
+
+    def __getitem__(self, index: int) -> Any:
+        zeros = np.zeros((4, 1), np.float32)
+        return {"b": zeros, "a": zeros + 1}, {"v": zeros + 5, "u": zeros}
+
+
+def named_targets() -> dict[str, dict[str, float]]:
+    """The losses of a network that answers 0 for both of its outputs."""
+    a, b = keras.Input((1,), name="a"), keras.Input((1,), name="b")
+    outputs = {name: keras.layers.Dense(1, kernel_initializer="zeros", name=name)(a - 0 * b) for name in ("u", "v")}
+    model = keras.Model({"a": a, "b": b}, outputs)
+    model.compile(loss={"u": "mse", "v": "mse"})
+    named = ps.Flow(ps.from_sequence(TwoTargets())).to_keras(x={"b": "b", "a": "a"}, y={"v": "v", "u": "u"})
+    generated = ps.Flow(ps.from_sequence(TwoTargets())).to_keras(x={"b": "b", "a": "a"}, y={"v": "v", "u": "u"})
+    ordered = keras.Model([a, b], list(outputs.values()))
+    ordered.compile(loss=["mse", "mse"])
+    in_order = ps.Flow(ps.from_sequence(TwoTargets())).to_keras(x=["a", "b"], y=["u", "v"])
+    return {
+        "dict": _losses(model.evaluate(named, verbose=0, return_dict=True)),
+        "generator": _losses(model.evaluate((batch for batch in generated), steps=2, verbose=0, return_dict=True)),
+        "list": _losses(ordered.evaluate(in_order, verbose=0, return_dict=True)),
+        "keras": _losses(model.evaluate(TwoTargets(), verbose=0, return_dict=True)),
+    }
+
+
+def _losses(found: dict[str, float]) -> dict[str, float]:
+    return {name: float(found[name]) for name in ("u_loss", "v_loss")}
+
+
 def plain_fit() -> list[list[int]]:
     return fitted()
 

@@ -47,6 +47,11 @@ def test_evaluate_and_predict_see_everything_once(answers: dict[str, Any]) -> No
     assert answers["evaluated_and_predicted"] == [*epochs(1), [], *epochs(1), [SAMPLES, 1]]
 
 
+def test_inputs_and_targets_are_found_by_their_names(answers: dict[str, Any]) -> None:
+    losses = {"u_loss": 0.0, "v_loss": 25.0}
+    assert answers["named_targets"] == {"dict": losses, "generator": losses, "list": losses, "keras": losses}
+
+
 def test_it_is_a_generator_without_end(answers: dict[str, Any]) -> None:
     assert answers["from_next"] == epochs(2)
 

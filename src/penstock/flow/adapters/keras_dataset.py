@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,10 +15,10 @@ from penstock.flow.making.collating import Ragged
 if TYPE_CHECKING:
     from penstock.flow.flow import Batch, Flow
 
-Names = str | Sequence[str]
+Names = str | Sequence[str] | Mapping[str, str]  # one field, several in order, or fields by their name in the model
 
 
-def keras_dataset(flow: Flow, x: Names, y: Names | None, weight: str | None) -> Any:
+def keras_dataset(flow: Flow, x: Names, y: Names | None, weight: Names | None) -> Any:
     """The dataset; its class is made here because its parent is Keras'."""
     keras = framework("keras", "to_keras")
     if weight is not None and y is None:
@@ -63,13 +63,18 @@ def keras_dataset(flow: Flow, x: Names, y: Names | None, weight: str | None) -> 
     return FlowDataset()
 
 
-def _inputs(batch: Batch, x: Names, y: Names | None, weight: str | None, several: Any) -> tuple[Any, ...]:
+def _inputs(batch: Batch, x: Names, y: Names | None, weight: Names | None, several: Any) -> tuple[Any, ...]:
     """What Keras takes apart again; `several` inputs are a tuple for datasets and a list for generators."""
     taken = (x,) if y is None else (x, y) if weight is None else (x, y, weight)
-    return tuple(
-        _array(batch, names) if isinstance(names, str) else several(_array(batch, name) for name in names)
-        for names in taken
-    )
+    return tuple(_part(batch, names, several) for names in taken)
+
+
+def _part(batch: Batch, names: Names, several: Any) -> Any:
+    if isinstance(names, str):
+        return _array(batch, names)
+    if isinstance(names, Mapping):  # Keras finds inputs and targets by these names, whatever their order
+        return {name: _array(batch, field) for name, field in names.items()}
+    return several(_array(batch, name) for name in names)
 
 
 def _array(batch: Batch, name: str) -> np.ndarray[Any, Any]:

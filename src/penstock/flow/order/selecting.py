@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from penstock.flow.order.weighting import balanced_weights
 from penstock.samples import Source, column_of
 
 BLOCK_SAMPLES = 4096  # blocks of a source that has no shards
+RUN_COLUMNS = ("file", "group")
 
 
 def stored(source: Source, name: str) -> NDArray[Any]:
@@ -80,9 +82,39 @@ def _labels(source: Source) -> NDArray[Any]:
     return stored(source, _label_name(source))
 
 
-def runs(source: Source, indices: Numbers, by: str) -> tuple[Numbers, Numbers]:
-    """Where each run of one value (a file, a group) begins among these samples, and how long it is."""
-    values = stored(source, by)[indices]
+def runs_to_interleave(source: Source, indices: Numbers, by: str) -> tuple[Numbers, Numbers]:
+    """The runs of samples that take turns; an error if they could not: one run alone, or one sample in each."""
+    found = {name: runs(values) for name, values in _run_columns(source, indices, by).items()}
+    for starts, lengths in found.values():
+        if len(indices) < 2 or 1 < len(starts) < len(indices):
+            return starts, lengths
+    words = " and ".join(f"one {name}" if len(starts) == 1 else f"a {name} each" for name, (starts, _) in found.items())
+    raise RecipeError(
+        f"interleave({'' if by == 'auto' else f'by={by!r}'}) would change nothing: these {len(indices):,} samples have "
+        f"{words or 'neither files, groups nor shards'}. Use shuffle() for another order, or "
+        "name a stored column whose equal values lie together: interleave(by=…)."
+    )
+
+
+def _run_columns(source: Source, indices: Numbers, by: str) -> dict[str, NDArray[Any]]:
+    """What samples can be told apart by: files, groups and shards where there are any, or the column that is asked."""
+    if by not in ("auto", "shard"):
+        return {by: stored(source, by)[indices]}
+    found = {}
+    for name in RUN_COLUMNS if by == "auto" else ():
+        with contextlib.suppress(KeyError):
+            found[name] = column_of(source, name)[indices]
+    base, numbers, frames = located(source, indices)
+    shards = getattr(base, "shard_numbers", None)
+    if shards is not None:
+        found["shard"] = shards(numbers[::frames])
+    elif by == "shard":
+        raise RecipeError(f"interleave(by='shard'): {type(base).__name__} has no shards; packs have them.")
+    return found
+
+
+def runs(values: NDArray[Any]) -> tuple[Numbers, Numbers]:
+    """Where each run of one value (a file, a group) begins, and how long it is."""
     starts = np.concatenate([[0], np.flatnonzero(values[1:] != values[:-1]) + 1]).astype(np.int64)
     starts = starts[: len(values)]
     return starts, np.diff(np.append(starts, len(values))).astype(np.int64)

@@ -69,7 +69,7 @@ def check_on_stream(before: tuple[Step, ...], step: Step) -> None:
     if isinstance(step, Interleave):
         if before:
             raise RecipeError("interleave says in which order the parts of a stream are read: make it the first step.")
-        if step.by != "group":
+        if step.by != "auto":
             raise RecipeError(f"interleave(by={step.by!r}): a stream is interleaved by its parts; leave `by` out.")
 
 

@@ -53,15 +53,15 @@ class Parquet(ColumnSource):
         self._largest = max((rows.largest_group for rows in opened), key=lambda found: found[0])
 
     def problems(self) -> list[Problem]:
-        """A warning where random reads will be slow."""
+        """Columns that are not used, and a warning if random reads will be slow."""
         size, group, file = self._largest
         if size < LARGE_GROUP_BYTES:
-            return []
+            return super().problems()
         what = (
             f"row group {group} has {size / 1e6:,.0f} MB, and a sample in random order costs the decoding of its group"
         )
         remedy = "Use shuffle(window=…), pack the files, or write them with a smaller row_group_size"
-        return [Problem(file, None, what, remedy, warning=True)]
+        return [*super().problems(), Problem(file, None, what, remedy, warning=True)]
 
 
 def parquet_paths(paths: PathLike | Sequence[PathLike]) -> list[Path]:

@@ -149,7 +149,13 @@ class ColumnSource:
 
     def problems(self) -> list[Problem]:
         """What the format has to warn of; whatever is wrong was said when it was opened."""
-        return []
+        file = self._tables[0].name
+        return [
+            Problem(
+                file, None, f"column {name!r} is not used: {why}", "Name it by fields=… if it is needed", warning=True
+            )
+            for name, why in self.left_out.items()
+        ]
 
     def made_from(self) -> dict[str, Any]:
         return {**provenance(**self._told), "columns": self.taken}

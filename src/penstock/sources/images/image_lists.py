@@ -39,6 +39,7 @@ class ImageList:
     splits: tuple[str, ...] | None = None
     groups: tuple[str, ...] | None = None
     problems: tuple[Problem, ...] = ()
+    left_out: tuple[str, ...] = ()  # columns of a table that are not used
 
 
 @dataclass

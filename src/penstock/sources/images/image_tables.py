@@ -33,15 +33,26 @@ def table_list(
     rows, files, problems = _located(table, column, names.tolist(), finder)
     repeated = _repeated(table, rows, files)
     listed = _labels(table, rows, classes)
+    split, group = role_column(table, "split", split_column), role_column(table, "group", group_column)
+    left_out = tuple(name for name in table.columns if name not in (column, table.find("label"), split, group))
     return ImageList(
         files=tuple(files),
         keys=tuple(names[row].replace("\\", "/") for row in rows),
         labels=listed.labels,
         classes=listed.classes,
-        splits=_column(table, role_column(table, "split", split_column), rows),
-        groups=_column(table, role_column(table, "group", group_column), rows),
-        problems=(*table.problems, *problems, *repeated, *listed.problems),
+        splits=_column(table, split, rows),
+        groups=_column(table, group, rows),
+        problems=(*table.problems, *problems, *repeated, *listed.problems, *left_out_columns(table.name, left_out)),
+        left_out=left_out,
     )
+
+
+def left_out_columns(table: str, names: tuple[str, ...]) -> list[Problem]:
+    """Columns that are not used, as one warning."""
+    if not names:
+        return []
+    remedy = "Images have a label, a split and a group; more fields can be had from Parquet files that hold the images"
+    return [Problem(table, None, f"not used: {', '.join(map(repr, names))}", remedy, warning=True)]
 
 
 def _located(

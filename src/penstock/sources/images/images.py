@@ -97,6 +97,11 @@ class Images:
     def classes(self) -> tuple[str, ...]:
         return self.schema.classes
 
+    @property
+    def left_out(self) -> dict[str, str]:
+        """Columns of the table that became no field, and why."""
+        return dict.fromkeys(self._list.left_out, "images have a label, a split and a group, nothing else")
+
     def __len__(self) -> int:
         return len(self._list.files)
 
