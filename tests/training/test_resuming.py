@@ -8,8 +8,11 @@ from typing import Any
 
 import pytest
 import torch
+from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
 import penstock as ps
+from penstock.runs.writing import RunWriter
+from penstock.training.checkpoints import WholeCheckpoints
 from training.small_trainings import InterruptAt, same_weights, trained, weights_of
 from training.tiny_task import Shades, Tiny, recorded
 
@@ -116,3 +119,58 @@ def test_a_checkpoint_that_was_cut_short_is_named(tmp_path: Path) -> None:
     last.write_bytes(last.read_bytes()[:-2000])
     with pytest.raises(ps.DataError, match="last.ckpt: cannot be read"):
         trained(tmp_path / "run")
+
+
+class Killed(BaseException):
+    """Stands for a signal that nothing can catch."""
+
+
+def killed_at(patch: pytest.MonkeyPatch, home: type, method: str, call: int) -> None:
+    """Ends the process after so many calls of a method, each of which has done its work."""
+    own, calls = getattr(home, method), iter(range(1, 10**6))
+
+    def counted(*arguments: Any, **named: Any) -> None:
+        own(*arguments, **named)
+        if next(calls) == call:
+            raise Killed
+
+    patch.setattr(home, method, counted)
+
+
+@pytest.mark.parametrize(("home", "method"), [(RunWriter, "log_metrics"), (WholeCheckpoints, "save_checkpoint")])
+@pytest.mark.parametrize("call", [1, 2, 3])
+def test_the_lines_of_metrics_are_those_of_an_undisturbed_training(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, home: type, method: str, call: int
+) -> None:
+    whole = trained(tmp_path / "whole")
+    with monkeypatch.context() as patch, pytest.raises(Killed):
+        killed_at(patch, home, method, call)
+        trained(tmp_path / "halves")
+    assert trained(tmp_path / "halves").metrics() == whole.metrics()
+
+
+@pytest.mark.parametrize("batch", [0, 1, 2, 3])
+def test_a_step_that_is_logged_is_logged_once_when_it_is_the_last_before_ctrl_c(tmp_path: Path, batch: int) -> None:
+    often = {"trainer": {"log_every_n_steps": 2}}
+    whole = trained(tmp_path / "whole", **often)
+    interrupted(tmp_path / "halves", InterruptAt(0, batch), **often)
+    assert trained(tmp_path / "halves", **often).metrics() == whole.metrics()
+
+
+def test_tensorboard_hides_what_was_logged_after_the_checkpoint(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as patch, pytest.raises(Killed):
+        killed_at(patch, RunWriter, "log_metrics", 5)  # the second validation
+        trained(tmp_path / "run", logger=None)
+    run = trained(tmp_path / "run", logger=None)
+    events = EventAccumulator(str(run.folder / "tensorboard"))
+    events.Reload()
+    steps = [event.step for event in events.Scalars("val_loss")]
+    assert steps == [line["step"] - 1 for line in run.metrics() if "val_loss" in line]
+
+
+def test_a_smaller_batch_after_too_little_memory_leaves_no_line_of_the_larger_one(tmp_path: Path) -> None:
+    run = trained(tmp_path / "run", Tiny(most_rows=2), data=(Shades(40), Shades(16, seed=1)), batch_size="auto")
+    lines = [(line["step"], tuple(line)) for line in run.metrics()]
+    assert len(lines) == len(set(lines))

@@ -7,7 +7,7 @@ short, and whoever goes on with the Run removes it first.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +30,10 @@ class RunWriter:
         self.checkpoints.mkdir(parents=True, exist_ok=True)
         for name in (layout.METRICS, layout.FEED):
             _end_with_a_whole_line(self.folder / name)
+
+    @property
+    def _metrics(self) -> Path:
+        return self.folder / layout.METRICS
 
     @property
     def feed(self) -> Path:
@@ -87,11 +91,14 @@ class RunWriter:
 
     def forget_metrics_after(self, step: int) -> None:
         """Drop lines of later steps, when training goes on from a checkpoint that is older than they are."""
-        path = self.folder / layout.METRICS
-        lines = json_lines(path)
+        lines = json_lines(self._metrics)
         kept = [line for line in lines if line.get("step", 0) <= step]
         if len(kept) < len(lines):
-            write_whole(path, "".join(json.dumps(line) + "\n" for line in kept))
+            write_whole(self._metrics, "".join(json.dumps(line) + "\n" for line in kept))
+
+    def has_metrics(self, step: int, names: Iterable[str]) -> bool:
+        """Whether a line of this step has one of these names."""
+        return any(line.get("step") == step and line.keys() & set(names) for line in json_lines(self._metrics))
 
     def say(self, text: str) -> None:
         """A line of the log."""

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 import lightning.pytorch as lightning
@@ -120,7 +121,7 @@ class Module(lightning.LightningModule):
         self.network.train()
 
     def on_train_epoch_start(self) -> None:
-        self._means = Means()
+        self._means, self._epoch_means = Means(), {}
 
     def training_step(self, batch: Batch, batch_number: int) -> torch.Tensor:
         rows = len(batch["index"])
@@ -167,10 +168,12 @@ class Module(lightning.LightningModule):
         return self._counted
 
     _counted: int | None = None
+    _epoch_means: Mapping[str, float] = MappingProxyType({})
 
     def on_train_epoch_end(self) -> None:
-        for name, value in self._means.compute().items():
-            self.log(f"train_{name}", self._exact(value), prog_bar=name == "loss")
+        self._epoch_means = {f"train_{name}": value for name, value in self._means.compute().items()}
+        for name, value in self._epoch_means.items():
+            self.log(name, self._exact(value), prog_bar=name == "train_loss")
 
     # Validation
 
@@ -220,6 +223,7 @@ class Module(lightning.LightningModule):
                 "options": plain(vars(self.options)),
                 "plateau": self._plateau.state(),
                 "means": self._means.state(),
+                "epoch_means": plain(self._epoch_means),
             },
             "recipe": self.recipe,
             "flow_state": _first_state(checkpoint),

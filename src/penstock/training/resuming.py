@@ -62,12 +62,22 @@ def last_checkpoint(folder: Path) -> Path | None:
     return path if path.is_file() else None
 
 
-def step_of(checkpoint: Path) -> int:
-    """How many steps of the weights a checkpoint has seen."""
-    return int(read_torch(checkpoint)["global_step"])
+class Progress(NamedTuple):
+    """How far a training was when it wrote a checkpoint."""
+
+    step: int = 0  # steps of the weights
+    epoch: int = 0  # that ran or ended then, counted from 1
+    is_between_epochs: bool = False  # it can then be resumed with batches of another size
+    epoch_means: Mapping[str, Any] = {}  # losses of the epoch that ended, which are logged after the checkpoint
 
 
-def is_between_epochs(checkpoint: Path) -> bool:
-    """Whether it was written at the end of an epoch, so that it can be gone on from with batches of another size."""
-    current = read_torch(checkpoint)["loops"]["fit_loop"]["epoch_progress"]["current"]
-    return bool(current["ready"] == current["processed"])
+def progress_of(checkpoint: Path | None) -> Progress:
+    """Without a checkpoint nothing was done."""
+    if checkpoint is None:
+        return Progress()
+    content = read_torch(checkpoint)
+    current = content["loops"]["fit_loop"]["epoch_progress"]["current"]
+    means = content.get("penstock", {}).get("train", {}).get("epoch_means", {})
+    return Progress(
+        int(content["global_step"]), int(content["epoch"]) + 1, current["ready"] == current["processed"], means
+    )

@@ -36,7 +36,7 @@ from penstock.training.resources import (
     needs_of,
     out_of_memory,
 )
-from penstock.training.resuming import FINISHED, LAST, Beginning, is_between_epochs, last_checkpoint, step_of
+from penstock.training.resuming import FINISHED, LAST, Beginning, Progress, last_checkpoint, progress_of
 from penstock.training.run_files import RunDetails, RunLogger
 from penstock.training.settings import Settings
 from penstock.training.stopping import Interrupted, Stopping
@@ -109,9 +109,7 @@ class Session:
         clear_partial(self._writer.checkpoints)
         self._writer.write_environment({**environment(), "started": now(), "outcome": "running", "devices": _devices()})
         if self._checkpoint is not None:
-            step = step_of(self._checkpoint)
-            self._writer.forget_metrics_after(step)
-            self.say(f"going on with {self.folder} after step {step:,}.")
+            self.say(f"resuming {self.folder} after step {progress_of(self._checkpoint).step:,}.")
         self.say(telling.data_line(self.task, self.data))
         for remark in getattr(self.task, "remarks", list)():
             self.say(remark)
@@ -158,21 +156,22 @@ class Session:
             raise out_of_memory(error, self.on_device // ranks, train) from error
         self.on_device //= 2
         last = last_checkpoint(self.folder)
-        self._checkpoint = last if last is not None and is_between_epochs(last) else None
+        self._checkpoint = last if progress_of(last).is_between_epochs else None
         self.say(
             f"out of memory: now {self.on_device} samples are on the device at a time, and gradients are added up over "
             f"{self.batch_size // self.on_device} batches, so that a step still sees {self.batch_size}."
         )
 
     def _attempt(self) -> Any:
-        train = self.settings.train
+        train, progress = self.settings.train, progress_of(self._checkpoint)
+        self._rewind(progress)
         feed = feed_of(self.task, self.data, self.on_device, train, self.settings.feed, self.extras.transform)
         module = module_of(self.task, train, feed, global_batch_size=self.batch_size, recipe=self._recipe)
         self._tell_needs(module)
         self._write_settings(module, None)
         stopping = Stopping(self.folder / "checkpoints" / LAST if train.checkpoints else None)
         with _quiet_lightning(), stopping.on_signal():
-            trainer = self._trainer(module, stopping)
+            trainer = self._trainer(module, stopping, progress.step)
             try:
                 trainer.fit(module, ckpt_path=self._checkpoint, weights_only=True)
             except (Interrupted, SystemExit) as stop:  # Lightning leaves by SystemExit when it is interrupted itself
@@ -192,10 +191,18 @@ class Session:
         self.say(text)
         return text
 
-    def _trainer(self, module: Module, stopping: Stopping) -> Any:
+    def _rewind(self, progress: Progress) -> None:
+        """Bring the metrics to what an undisturbed training has at this step: later lines would come twice."""
+        if self._writer is None:
+            return
+        self._writer.forget_metrics_after(progress.step)
+        if progress.epoch_means and not self._writer.has_metrics(progress.step, progress.epoch_means):
+            self._writer.log_metrics(progress.epoch_means, epoch=progress.epoch, step=progress.step)
+
+    def _trainer(self, module: Module, stopping: Stopping, first_step: int) -> Any:
         given = dict(self.extras.trainer)
         callbacks = [stopping, *as_list(given.pop("callbacks", None)), *self.extras.callbacks]
-        loggers = _loggers(given.pop("logger", self.extras.logger), self.folder)
+        loggers = _loggers(given.pop("logger", self.extras.logger), self.folder, first_step)
         log = str(self._writer.feed) if self._writer is not None else None
         callbacks += [FeedWatch(self.say, log=log, watch=self.settings.run.watch), TimeEstimate(self.say)]
         if self._writer is not None:
@@ -250,11 +257,12 @@ def is_first_rank() -> bool:
     return bool(rank_zero_only.rank == 0)
 
 
-def _loggers(logger: Any, folder: Path) -> list[Any]:
+def _loggers(logger: Any, folder: Path, first_step: int) -> list[Any]:
     """TensorBoard's files unless the user has others, or wants none."""
     if logger is False:
         return []
-    return [tensorboard(folder)] if logger in (None, True) else as_list(logger)
+    # A resumed training hides what was logged after the checkpoint.
+    return [tensorboard(folder, purge_step=first_step)] if logger in (None, True) else as_list(logger)
 
 
 def _close(trainer: Any) -> None:

@@ -68,6 +68,7 @@ class StagedTraining:
             return
         chosen = {"data": facts_of(self.data), "goal": self.task.goal._asdict()}
         self._writer.write_settings(self.settings.sections(self.task), chosen)
+        self._writer.forget_metrics_after(-1)  # the line of the whole chain is written at the end, and once
         self._writer.write_environment({**environment(), "started": now(), "outcome": "running"})
         for remark in self.task.remarks(self.data.val):
             self._say(remark)

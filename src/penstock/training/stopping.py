@@ -30,7 +30,7 @@ class Stopping(Callback):
 
     def __init__(self, last: Path | None) -> None:
         self._last = last
-        self.asked = False
+        self.asked, self._is_saved = False, False
 
     def ask(self) -> None:
         """Stop as soon as nothing is lost by it."""
@@ -40,6 +40,11 @@ class Stopping(Callback):
         if self._is_asked(trainer) and may_stop_here(trainer, batch_number):
             if self._last is not None:
                 trainer.save_checkpoint(self._last)
+            self._is_saved = True
+
+    def on_train_batch_start(self, trainer: Any, module: Any, batch: Any, batch_number: int) -> None:
+        # Not at the end of the step: Lightning logs its metrics after the callbacks.
+        if self._is_saved:
             raise Interrupted
 
     def on_train_epoch_start(self, trainer: Any, module: Any) -> None:

@@ -100,11 +100,12 @@ def _is_checkpoint(callback: Callback) -> bool:
     return isinstance(callback, lightning.callbacks.Checkpoint)
 
 
-def tensorboard(folder: str | Path) -> Any:
-    """Files for TensorBoard, in a folder of their own."""
+def tensorboard(folder: str | Path, *, purge_step: int = 0) -> Any:
+    """Files for TensorBoard, in a folder of their own; events there from `purge_step` on are hidden, if it is not 0."""
     from lightning.pytorch.loggers import TensorBoardLogger
 
-    return TensorBoardLogger(str(folder), name="tensorboard", version="")
+    hidden = {"purge_step": purge_step} if purge_step else {}
+    return TensorBoardLogger(str(folder), name="tensorboard", version="", **hidden)
 
 
 def _arguments(options: TrainOptions) -> dict[str, Any]:
