@@ -16,8 +16,10 @@ from __future__ import annotations
 import difflib
 import importlib
 import importlib.util
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -144,10 +146,39 @@ def require_learning(purpose: str) -> None:
             raise MissingExtra(f"{purpose} needs {library}. Run: pip install 'penstock[train]'")
 
 
-def nearest(word: str, legal: Sequence[str]) -> str:
+def nearest(word: str, legal: Iterable[str]) -> str:
     """Name the legal word that was probably meant, as the end of an error message."""
-    close = difflib.get_close_matches(word, legal, n=1)
-    return f" Did you mean {close[0]!r}?" if close else ""
+    found = nearest_name(word, legal)
+    return "" if found is None else f" Did you mean {found!r}?"
+
+
+def nearest_name(word: str, legal: Iterable[str]) -> str | None:
+    """The legal word that is most like another one; None where none is.
+
+    Case, blanks, dashes and leading zeros of numbers are what people vary most: words that are equal without them come
+    first, then the one with most letters in common.
+    """
+    candidates = list(dict.fromkeys(legal))
+    same = [one for one in candidates if one != word and _plain(one) == _plain(word)]
+    if same:
+        return same[0]
+    close = difflib.get_close_matches(word, candidates, n=1) or difflib.get_close_matches(
+        _plain(word), [_plain(one) for one in candidates], n=1
+    )
+    return next((one for one in candidates if close and close[0] in (one, _plain(one))), None)
+
+
+def _plain(word: str) -> str:
+    """Without what people vary: case, blanks and dashes, leading zeros."""
+    return re.sub(r"(?<!\d)0+(?=\d)", "", re.sub(r"[\s_-]+", "", word.lower()))
+
+
+def nearest_file(path: str) -> str:
+    """Name the file that was probably meant, of those in the same folder."""
+    folder = Path(path).parent
+    there = sorted(file.name for file in folder.iterdir()) if folder.is_dir() else []
+    found = nearest_name(Path(path).name, there)
+    return "" if found is None else f" Did you mean {(folder / found).as_posix()!r}?"
 
 
 def one_of(name: str, value: str, legal: Sequence[str]) -> str:

@@ -113,7 +113,7 @@ def test_what_is_saved_is_read_again_with_scores(tmp_path: Path, ending: str) ->
 
 @pytest.mark.parametrize("ending", [".gpkg", ".geojson", ".shp"])
 def test_a_photo_is_on_no_map(tmp_path: Path, ending: str) -> None:
-    with pytest.raises(RecipeError, match="the image is on none. Write .csv"):
+    with pytest.raises(RecipeError, match=r"no georeference \(CRS\). Write .csv"):
         table().save(tmp_path / f"crowns{ending}")
     assert not list(tmp_path.iterdir())
 
@@ -125,6 +125,28 @@ def test_images_in_two_coordinate_systems_meet_in_that_of_the_first() -> None:
     expected = places["b.tif"].outlines(BOXES[1:])[0].mean(axis=0)
     centre = found.geometry.to_crs("EPSG:4326").iloc[1].centroid
     np.testing.assert_allclose([centre.x, centre.y], expected, atol=1e-9)
+
+
+def test_which_images_changed_their_coordinate_system_or_have_none_is_noted() -> None:
+    places = {"a.tif": NORTH_UP, "b.tif": Georeference("EPSG:32612", NORTH_UP.transform)}
+    found = box_table(BOXES, ["Tree"] * 2, np.ones(2), ["a.tif", "c.png"], places=places)
+    assert found.attrs["notes"] == [
+        "1 image in EPSG:32612, such as b.tif, brought to EPSG:32611, the coordinate system of a.tif",
+        "1 image without a georeference (CRS), such as c.png: no geometry",
+    ]
+    alone = box_table(BOXES, ["Tree"] * 2, np.ones(2), ["a.tif", "a.tif"], places={"a.tif": NORTH_UP})
+    assert "notes" not in alone.attrs
+
+
+@pytest.mark.parametrize("ending", [".gpkg", ".geojson", ".shp"])
+def test_a_layer_never_holds_boxes_without_a_place(tmp_path: Path, ending: str) -> None:
+    found = box_table(BOXES, ["Tree"] * 2, np.ones(2), ["a.tif", "c.png"], places={"a.tif": NORTH_UP})
+    with pytest.raises(
+        RecipeError, match=r"1 of 2 boxes belong to 1 image without a georeference \(CRS\), such as c\.png"
+    ):
+        found.save(tmp_path / f"crowns{ending}")
+    assert not list(tmp_path.iterdir())
+    found.save(tmp_path / "crowns.csv")
 
 
 def test_wrong_names_and_tables_are_refused_before_anything_is_written(tmp_path: Path) -> None:

@@ -254,3 +254,28 @@ def test_a_hundred_thousand_broken_rows_are_all_named_by_line(tmp_path: Path) ->
     assert named == set(range(2, 100_002))
     with pytest.raises(ps.DataError, match=r"boxes\.csv line 2: .*\n(.*\n){4}… and .* more; penstock check --json"):
         ps.pack(ps.Boxes(tmp_path / "boxes.csv"), tmp_path / "one.pack")
+
+
+def test_a_second_table_is_the_split_for_validation(tmp_path: Path) -> None:
+    boxes(tmp_path, "a.png,1,2,3,4,Tree\n")
+    (tmp_path / "val.csv").write_text(HEADER + "b.png,1,2,3,4,Bush\n")
+    source = ps.Boxes(tmp_path / "boxes.csv", val=tmp_path / "val.csv")
+    assert source.problems() == []
+    assert source.column("split").tolist() == ["train", "val"] and source.classes == ("Bush", "Tree")
+    pack = ps.pack(source, tmp_path / "both.pack", progress=False)
+    assert (len(pack.split("train")), len(pack.split("val"))) == (1, 1)
+
+
+def test_an_image_in_both_tables_is_a_problem_of_the_second(tmp_path: Path) -> None:
+    boxes(tmp_path, "a.png,1,2,3,4,Tree\nb.png,1,2,3,4,Tree\n")
+    (tmp_path / "val.csv").write_text(HEADER + "b.png,5,6,9,9,Tree\n")
+    (problem,) = ps.Boxes(tmp_path / "boxes.csv", val=tmp_path / "val.csv").problems()
+    assert (Path(problem.file).name, problem.row) == ("val.csv", 2)
+    assert problem.what == "the image b.png is for validation here, and for training elsewhere"
+
+
+def test_a_table_with_splits_of_its_own_takes_no_second(tmp_path: Path) -> None:
+    boxes(tmp_path, "a.png,1,2,3,4,Tree\n")
+    (tmp_path / "split.csv").write_text("image_path,xmin,ymin,xmax,ymax,label,split\nb.png,1,2,3,4,Tree,val\n")
+    with pytest.raises(ps.DataError, match=r"split\.csv: it names splits \(val\), and so does val"):
+        ps.Boxes(tmp_path / "split.csv", val=tmp_path / "boxes.csv")

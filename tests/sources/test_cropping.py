@@ -226,3 +226,38 @@ def test_rasters_that_ignore_other_images_still_want_one_that_is_named(raster: P
     assert any(
         "no row is about any of the 1 image" in problem.what and "'b.tif'" in problem.what for problem in problems
     )
+
+
+def test_crops_of_one_raster_stay_in_one_split(tmp_path: Path) -> None:
+    for name in ("a", "b", "c"):
+        raster = write_raster(tmp_path / f"{name}.tif", noise(3, 200, 200))
+        frame = pd.DataFrame([(f"{name}.tif", 60, 60, 140, 140, "oak")], columns=COLUMNS)
+        ps.split_raster(raster, frame, 100, 0.2, tmp_path / "crops", min_kept=0.05)
+    together = pd.concat([pd.read_csv(tmp_path / "crops" / f"{name}.csv") for name in "abc"])
+    together.to_csv(tmp_path / "crops" / "all.csv", index=False)
+    boxes = ps.Boxes(tmp_path / "crops" / "all.csv")
+    assert len(set(boxes.column("group"))) == 3 and len(boxes) == 27
+    assert "27 crops of 3 rasters" in boxes.notes()["groups"]
+    assert boxes.counts()["rasters that crops were cut from"] == 3
+    pack = ps.pack(boxes, tmp_path / "crops.pack", progress=False, split="train=0.5,val=0.5")
+    train, val = (
+        {part.annotations(index)["key"].split("_")[0] for index in range(len(part))}
+        for part in (pack.split("train"), pack.split("val"))
+    )
+    assert train and val and not train & val
+
+
+def test_crops_of_a_single_raster_are_not_divided(tmp_path: Path, raster: Path, table: pd.DataFrame) -> None:
+    ps.split_raster(raster, table, 50, 0.2, tmp_path / "crops", allow_empty=True)
+    boxes = ps.Boxes(tmp_path / "crops" / "a.csv")
+    pack = ps.pack(boxes, tmp_path / "crops.pack", progress=False)
+    assert len(pack.split("train")) == len(boxes) > 9
+    assert (
+        "too short to divide" in pack.manifest.notes["split"] and "crops of 1 raster" in pack.manifest.notes["groups"]
+    )
+
+
+def test_a_group_that_was_named_is_kept_for_crops(tmp_path: Path, raster: Path, table: pd.DataFrame) -> None:
+    ps.split_raster(raster, table, 100, 0, tmp_path / "crops")
+    boxes = ps.Boxes(tmp_path / "crops" / "a.csv", group_from="{group}.png")
+    assert boxes.column("group").tolist() == ["a_0", "a_3"]

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import penstock as ps
+from penstock.codecs.images import encode_image
 from penstock.training.data_splits import TrainingData, training_data
 from penstock.training.options import DataOptions
 from training.tiny_task import Shades
@@ -55,6 +56,56 @@ def test_a_pair_may_have_no_validation_but_must_have_training() -> None:
 
 def test_validation_may_be_left_out() -> None:
     assert split(Shades(50), val=None).val is None
+
+
+def boxes_table(folder: Path, name: str, images: list[str]) -> str:
+    for image in images:
+        (folder / image).write_bytes(encode_image(np.full((20, 20, 3), 99, np.uint8), "png"))
+    rows = "".join(f"{image},1,2,9,9,Tree\n" for image in images)
+    (folder / name).write_text("image_path,xmin,ymin,xmax,ymax,label\n" + rows)
+    return str(folder / name)
+
+
+def test_a_path_as_validation_is_other_data(tmp_path: Path) -> None:
+    first = boxes_table(tmp_path, "tr.csv", ["a.png", "b.png"])
+    second = boxes_table(tmp_path, "va.csv", ["c.png"])
+    found = split(first, val=second)
+    assert found.val is not None and (len(found.train), len(found.val)) == (2, 1)
+    assert found.how == f"validation from {second}" and found.remarks == ()
+
+
+def test_a_file_in_training_and_validation_is_named(tmp_path: Path) -> None:
+    first = boxes_table(tmp_path, "tr.csv", ["a.png", "b.png"])
+    second = boxes_table(tmp_path, "va.csv", ["b.png"])
+    (remark,) = split(first, val=second).remarks
+    assert "1 file in both training and validation, such as b.png" in remark
+    assert split((ps.Boxes(first), ps.Boxes(second))).remarks == (remark,)
+
+
+def test_validation_is_a_split_or_other_data_not_both(tmp_path: Path) -> None:
+    second = boxes_table(tmp_path, "va.csv", ["c.png"])
+    pack = ps.pack(Shades(50), tmp_path / "shades.pack", progress=False)
+    with pytest.raises(ps.RecipeError, match="the data have the splits train, val"):
+        split(pack, val=second)
+    with pytest.raises(ps.RecipeError, match=r"data.split='train=0.5,val=0.5' names a split too"):
+        split(Shades(50), val=second, split="train=0.5,val=0.5")
+    with pytest.raises(ps.RecipeError, match=r"va2\.csv'.* no such file .*Did you mean .*va\.csv'"):
+        split(second, val=str(tmp_path / "va2.csv"))
+
+
+def test_a_split_that_is_also_a_folder_stays_a_split(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "val").mkdir()
+    (tmp_path / "others").mkdir()
+    assert split(Shades(50)).how.startswith("by group")
+    with pytest.raises(ps.RecipeError, match=r"no split 'others'.*write data.val=./others"):
+        split(Shades(50), val="others")
+
+
+def test_one_image_is_trained_on_and_that_nothing_validates_is_said(tmp_path: Path) -> None:
+    found = split(boxes_table(tmp_path, "one.csv", ["a.png"]))
+    assert found.val is None and len(found.train) == 1
+    assert "no sample is left for validation" in found.remarks[0] and "data.val=none" in found.remarks[0]
 
 
 class Films(Shades):

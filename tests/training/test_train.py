@@ -44,7 +44,7 @@ def test_what_is_said_before_it_starts(tmp_path: Path, capsys: pytest.CaptureFix
     run = trained(tmp_path / "run", data=Shades(120))
     said = capsys.readouterr().err
     assert "96 samples for training, 24 for validation" in said
-    assert "2 classes: dark, bright; 0.0% of the samples have no label" in said
+    assert "2 classes: dark, bright." in said
     assert "of disk for checkpoints" in said and "of memory for weights" in said
     assert "a pack" in said and "to go" in said
     assert "bound by" in said

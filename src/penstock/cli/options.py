@@ -42,6 +42,7 @@ SOURCE_OPTIONS: dict[str, tuple[Any, str]] = {
         "Where a video is there as frames or HDF5 and as a video file: which is read.",
     ),
     "split_from": (str, "Column of the table that names the split; by default the one called split."),
+    "val": (str, "Second table, whose images are for validation; those of the first are for training."),
     "tile_px": (int, "Side of a tile in pixels."),
     "overlap": (float, "Overlap of neighbouring tiles, as a fraction."),
     "gsd": (

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -94,13 +96,17 @@ def predict(
 
 
 def _answered(run: str, paths: Any, output: str | None, given: dict[str, Any], facts: dict[str, Any]) -> Any:
-    """What is found; what was wrong with videos is told beside it, also where one that cannot be read is an error.
+    """What is found; `facts` gets what is counted on the way."""
+    with _telling(output) as on_problem:
+        return predicting.predict(run, paths, output=output, on_problem=on_problem, on_facts=facts.update, **given)
 
-    `facts` gets what is counted on the way.
-    """
+
+@contextmanager
+def _telling(output: str | None) -> Iterator[Callable[[Problem], None]]:
+    """What was noticed on the way is told beside the result, also where something cannot be read and is an error."""
     problems: list[Problem] = []
     try:
-        return predicting.predict(run, paths, output=output, on_problem=problems.append, on_facts=facts.update, **given)
+        yield problems.append
     finally:
         for problem in problems[:SHOWN_PROBLEMS]:
             click.echo(f"warning: {problem}", err=True)
@@ -113,7 +119,8 @@ def _plotted(run: str, paths: Any, output: str | None, plot: str, given: dict[st
     from penstock.reporting.box_plots import check_plot_name, plot_boxes
 
     check_plot_name(plot)
-    table: Any = predicting.predict_boxes(run, paths, output=output, **given)
+    with _telling(output) as on_problem:
+        table: Any = predicting.predict_boxes(run, paths, output=output, on_problem=on_problem, **given)
     return [table if output is None else Path(output), plot_boxes(table, plot)]
 
 

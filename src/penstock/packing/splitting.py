@@ -46,7 +46,7 @@ def plan_splits(source: Source, options: PackOptions) -> SplitPlan:
         groups = np.array([str(index) for index in range(len(source))])
     names, inverse = np.unique(groups.astype(str), return_inverse=True)
     if len(names) == 1 and len(fractions) > 1:
-        return _in_order(len(source), fractions, lambda position: 0)
+        return _in_order(len(source), fractions, getattr(source, "guard", lambda position: 0))
     counts = np.bincount(inverse, minlength=len(names)).astype(np.int64)
     codes = assign_splits(names.tolist(), counts, _label_counts(source, inverse, len(names)), fractions, options.seed)
     return SplitPlan(tuple(fractions), codes[inverse], f"by group, {_in_words(fractions)}, seed {options.seed}")

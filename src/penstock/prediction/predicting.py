@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from penstock.results.ethograms import Ethogram
     from penstock.runs.run import Run
 
+OnProblem = Callable[[Problem], None] | None
+
 
 @refuses_urls(model="run")
 def predict(
@@ -32,7 +34,7 @@ def predict(
     on_bad_sample: OnBadSample = "raise",
     device: Any = None,
     progress: bool = False,
-    on_problem: Callable[[Problem], None] | None = None,
+    on_problem: OnProblem = None,
     on_facts: Callable[[dict[str, Any]], None] | None = None,
     **options: Any,
 ) -> pd.DataFrame | Ethogram | list[Ethogram] | Path:
@@ -44,7 +46,8 @@ def predict(
 
     A detector gives a row for each box: x1 y1 x2 y2, label, score, image_path, and geometry where the image is on a
     map; rasters of any size are looked at window by window. Its table can be saved as .gpkg, .geojson, .shp,
-    .parquet, .csv and .json (COCO), `options` are those of `FindingOptions`, and `attrs["problems"]` the skipped.
+    .parquet, .csv and .json (COCO), `options` are those of `FindingOptions`, `attrs["problems"]` the skipped, and
+    `attrs["notes"]` which images were brought to the coordinate system of the first, or have none.
     With `output`, work that was interrupted goes on where it stopped when the same is asked for again.
 
     A behaviour model gives the Ethogram of a video, a list of them for a folder, a list or a pack, and with `output` (a
@@ -65,7 +68,7 @@ def predict(
     answering = AnswerOptions(batch_size, workers, on_bad_sample, progress)
     model = load(run, device=device)
     if model.task.kind == "detection":
-        table = _boxes(model, data, output, answering, options)
+        table = _boxes(model, data, output, answering, options, on_problem)
         return table if output is None else Path(output)
     if model.task.kind == "behaviour":
         from penstock.prediction.behaviour.ethogram_predicting import predict_ethograms
@@ -88,6 +91,7 @@ def predict_boxes(
     *,
     output: str | os.PathLike[str] | None = None,
     device: Any = None,
+    on_problem: OnProblem = None,
     **options: Any,
 ) -> Any:
     """The table of boxes that a detector finds, as `predict` gives it; with `output` it is written as well."""
@@ -100,17 +104,23 @@ def predict_boxes(
         raise RecipeError(f"{run} finds no boxes: it is a {model.task.kind}.")
     names = [field.name for field in fields(AnswerOptions)]
     answering = AnswerOptions(**{name: options.pop(name) for name in names if name in options})
-    return _boxes(model, data, output, answering, options)
+    return _boxes(model, data, output, answering, options, on_problem)
 
 
 def _boxes(
-    model: Model, data: Any, output: str | os.PathLike[str] | None, answering: AnswerOptions, given: dict[str, Any]
+    model: Model,
+    data: Any,
+    output: str | os.PathLike[str] | None,
+    answering: AnswerOptions,
+    given: dict[str, Any],
+    on_problem: OnProblem,
 ) -> Any:
     from penstock.prediction.boxes.finding_boxes import boxes_in_files, boxes_in_source
     from penstock.prediction.boxes.journals import Journal
     from penstock.prediction.boxes.options import FindingOptions
+    from penstock.prediction.boxes.scenes import lacks_place
     from penstock.prediction.finding import files_or_source
-    from penstock.results.box_writing import check_box_output
+    from penstock.results.box_writing import check_box_output, check_places, is_layer
 
     names = [field.name for field in fields(FindingOptions)]
     for name in given:
@@ -122,13 +132,24 @@ def _boxes(
     if not isinstance(found, list):
         model.task.check(found, "prediction")
         table = boxes_in_source(model, found, options, answering)
+        _tell_notes(table, on_problem)
         return table if target is None else _saved(table, target)
+    if target is not None and is_layer(target):
+        check_places(target, [str(file) for file in found if lacks_place(file, options.allow_drivers)], len(found))
     journal = None if target is None else Journal(target.with_name(f"{target.name}.partial"))
     table = boxes_in_files(model, found, options, answering, journal)
+    _tell_notes(table, on_problem)
     if target is not None and journal is not None:
         _saved(table, target)
         journal.end()
     return table
+
+
+def _tell_notes(table: Any, on_problem: OnProblem) -> None:
+    if on_problem is None:
+        return
+    for note in table.attrs.get("notes", ()):
+        on_problem(Problem("predictions", None, note, "", warning=True))
 
 
 def _saved(table: Any, target: Path) -> Any:

@@ -9,13 +9,15 @@ from typing import Any
 from penstock.errors import RecipeError
 from penstock.runs.run import Run, data_words
 from penstock.samples import Source
-from penstock.training.data_splits import is_pair, training_data
+from penstock.training.data_splits import TrainingData, is_pair, names_file, training_data
 from penstock.training.options import DataOptions
 
 
 def run_split(run: Any, split: str | None = None) -> Source:
     """One split of the data that a Run was trained on; by default the one that it was validated with."""
     options = _data_options(_run(run))
+    if names_file(options.val):
+        return _one_of_two(training_data(options.path, options), split)
     name = split or options.val
     if name is None:
         raise RecipeError(f"{run} was trained without validation. Name a split, or other data.")
@@ -26,6 +28,15 @@ def run_split(run: Any, split: str | None = None) -> Source:
     if found is None:
         raise RecipeError(f"{run} was trained on two packs, {options.train} and {options.val}; there is no {name!r}.")
     return found
+
+
+def _one_of_two(data: TrainingData, split: str | None) -> Source:
+    """Training or validation of a Run that took both from different data."""
+    parts = {"train": data.train, "val": data.val}
+    chosen = parts.get(split or "val")
+    if chosen is None:
+        raise RecipeError(f"there is no split {split!r}; there are train and val.")
+    return chosen
 
 
 def _run(run: Any) -> Run:

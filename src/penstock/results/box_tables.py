@@ -66,7 +66,8 @@ def box_table(
 
     classes       all names that the model knows, in their order
     image_sizes   width and height by image, of all images that were looked at, also where nothing was found
-    places        where images are on the map; with any, the table has geometry in the coordinate system of the first
+    places        where images are on the map; with any, the table has geometry in the coordinate system of the first;
+                  `attrs["notes"]` then says which images were in another, or in none
     """
     corners = np.asarray(boxes, np.float64).reshape(-1, 4)
     counts = {len(corners), len(labels), len(scores), len(image_paths)}
@@ -77,9 +78,12 @@ def box_table(
     values = {**columns, "score": np.asarray(scores, np.float64), **names}
     ordered = {name: values[name] for name in FOUND_COLUMNS}
     if places:
-        from penstock.results.map_tables import MapBoxTable, outlines_on_map
+        from penstock.results.map_tables import MapBoxTable, map_notes, outlines_on_map
 
         table: BoxTable | MapBoxTable = MapBoxTable(ordered, geometry=outlines_on_map(corners, image_paths, places))
+        notes = map_notes([*(image_sizes or {}), *image_paths], places)
+        if notes:
+            table.attrs["notes"] = notes
     else:
         table = BoxTable(ordered)
     table.classes, table.image_sizes = tuple(classes), dict(image_sizes or {})

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +21,7 @@ import numpy as np
 
 from penstock.errors import RecipeError, nearest, require
 from penstock.storage.whole_files import whole_file, whole_files
+from penstock.wording import counted
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -27,6 +29,7 @@ if TYPE_CHECKING:
 DRIVERS = {".gpkg": "GPKG", ".geojson": "GeoJSON", ".shp": "ESRI Shapefile"}
 ENDINGS = (*DRIVERS, ".parquet", ".csv", ".json")
 WRITTEN_NAMES = {"x1": "xmin", "y1": "ymin", "x2": "xmax", "y2": "ymax"}
+_APART = "Write .csv, .parquet or .json, or predict those images apart."
 # Of a degree: some nanometres, so that a round trip stays within a millionth of a pixel.
 GEOJSON_DECIMALS = 13
 
@@ -42,9 +45,24 @@ def check_box_output(path: str | os.PathLike[str], *, on_map: bool = True) -> Pa
         raise RecipeError(f"output={str(path)!r}: there is no folder {target.parent}. Make it first.")
     if ending in DRIVERS and not on_map:
         raise RecipeError(
-            f"output={str(path)!r} is a layer on a map, and the image is on none. Write .csv, .parquet or .json."
+            f"output={str(path)!r} is a map layer, and the image has no georeference (CRS). "
+            "Write .csv, .parquet or .json."
         )
     return target
+
+
+def is_layer(target: Path) -> bool:
+    """Whether a file of this name is a layer for maps."""
+    return target.suffix.lower() in DRIVERS
+
+
+def check_places(target: Path, unplaced: Sequence[str], count: int) -> None:
+    """Refuse, before hours are spent, a layer of images of which some have no place on the map."""
+    if unplaced:
+        raise RecipeError(
+            f"output={str(target)!r} is a map layer, and {len(unplaced):,} of {counted(count, 'image')} "
+            f"{'has' if len(unplaced) == 1 else 'have'} no georeference (CRS), such as {unplaced[0]}. {_APART}"
+        )
 
 
 def save_boxes(table: Any, path: str | os.PathLike[str]) -> Path:
@@ -55,6 +73,7 @@ def save_boxes(table: Any, path: str | os.PathLike[str]) -> Path:
         raise RecipeError(f"the table has no column {', '.join(missing)}, which a file of boxes needs.")
     ending = target.suffix.lower()
     if ending in DRIVERS:
+        _refuse_lost_places(table, target)
         _write_layer(table, target)
     elif ending == ".json":
         with whole_file(target) as partial, partial.open("w", encoding="utf-8") as file:
@@ -66,6 +85,17 @@ def save_boxes(table: Any, path: str | os.PathLike[str]) -> Path:
 
 def _on_map(table: Any) -> bool:
     return getattr(table, "crs", None) is not None
+
+
+def _refuse_lost_places(table: Any, target: Path) -> None:
+    """A box without a place would be a feature that no map shows."""
+    lost = table.geometry.isna()
+    if lost.any():
+        images = table["image_path"][lost]
+        raise RecipeError(
+            f"output={str(target)!r} is a map layer, and {len(images):,} of {counted(len(table), 'box')} belong to "
+            f"{counted(images.nunique(), 'image')} without a georeference (CRS), such as {images.iloc[0]}. {_APART}"
+        )
 
 
 def _write_layer(table: Any, target: Path) -> None:

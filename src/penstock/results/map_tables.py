@@ -9,9 +9,11 @@ import geopandas as gpd
 import numpy as np
 import shapely
 from numpy.typing import NDArray
+from pyproj import CRS
 
 from penstock.results.box_tables import KNOWN, SavesBoxes
 from penstock.results.georeferences import Georeference
+from penstock.wording import counted
 
 
 class MapBoxTable(SavesBoxes, gpd.GeoDataFrame):  # type: ignore[misc] # mypy does not look into geopandas
@@ -34,3 +36,30 @@ def outlines_on_map(
             outlines = gpd.GeoSeries(shapely.polygons(place.outlines(boxes[mine])), crs=place.crs)
             shapes[mine] = (outlines if place.crs == crs else outlines.to_crs(crs)).to_numpy()
     return gpd.GeoSeries(shapes, crs=crs)
+
+
+def map_notes(image_paths: Sequence[str], places: Mapping[str, Georeference]) -> list[str]:
+    """What happened to images that are not in the coordinate system of the table: brought to it, or in none."""
+    (first, home), *others = places.items()
+    moved: dict[str, list[str]] = {}
+    for name, place in others:
+        if place.crs != home.crs and CRS(place.crs) != CRS(home.crs):
+            moved.setdefault(_system_name(place.crs), []).append(name)
+    notes = [
+        f"{counted(len(names), 'image')} in {system}, such as {names[0]}, brought to {_system_name(home.crs)}, the "
+        f"coordinate system of {first}"
+        for system, names in moved.items()
+    ]
+    nowhere = [name for name in dict.fromkeys(image_paths) if name not in places]
+    if nowhere:
+        notes.append(
+            f"{counted(len(nowhere), 'image')} without a georeference (CRS), such as {nowhere[0]}: no geometry"
+        )
+    return notes
+
+
+def _system_name(crs: str) -> str:
+    """EPSG:32617, or the name that a coordinate system has."""
+    system = CRS(crs)
+    authority = system.to_authority()
+    return ":".join(authority) if authority else str(system.name)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -36,6 +38,29 @@ def groups_of(
         if value is None
     ]
     return tuple(value or key for value, key in zip(values, keys, strict=True)), problems
+
+
+# As split_raster writes crops, here and in DeepForest: <raster>_<number>.png beside <raster>.csv.
+_CROP = re.compile(r"(?P<raster>.+)_\d+\.png", re.IGNORECASE)
+
+
+def crop_rasters(keys: Sequence[str], files: Sequence[Path]) -> dict[int, str]:
+    """The raster that a file was cropped from, by its place in the list; crops of one overlap, so they are a group.
+
+    It is named by the key of the crop, not by its file: the same data give the same split wherever they are.
+    """
+    tables: dict[Path, bool] = {}
+    found = {}
+    for place, (key, file) in enumerate(zip(keys, files, strict=True)):
+        crop = _CROP.fullmatch(file.name)
+        if crop is None:
+            continue
+        raster = file.with_name(crop["raster"])
+        if raster not in tables:
+            tables[raster] = raster.with_name(f"{raster.name}.csv").is_file()
+        if tables[raster]:
+            found[place] = key.rsplit("_", 1)[0]
+    return found
 
 
 def text_column(texts: Mapping[str, Sequence[str] | None], name: str) -> NDArray[Any]:

@@ -8,6 +8,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from penstock.errors import DataError, Problem, RecipeError
 from penstock.sources.paths import PathLike
@@ -23,6 +24,7 @@ class ReadingOptions:
     `group_column` and `split_column` are columns of tables.
     `allow_drivers` are drivers of GDAL that may open rasters beside the usual ones.
     `ignore_others` leaves out rows of images that are not among `files`, instead of reporting them.
+    `val` are further annotations, whose images are the split val; those of the others are the split train.
     """
 
     images: Path | None = None
@@ -35,6 +37,7 @@ class ReadingOptions:
     split_column: str | None = None
     ignore_others: bool = False
     allow_drivers: tuple[str, ...] = ()
+    val: Any = None
 
     def __post_init__(self) -> None:
         buffer = self.point_buffer

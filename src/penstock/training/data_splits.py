@@ -11,7 +11,7 @@ import numpy as np
 import xxhash
 from numpy.typing import NDArray
 
-from penstock.errors import RecipeError, nearest
+from penstock.errors import RecipeError, nearest, nearest_file
 from penstock.flow.fingerprints import described_source
 from penstock.opening import is_pack
 from penstock.opening import open as open_any
@@ -19,28 +19,79 @@ from penstock.packing.options import PackOptions
 from penstock.packing.reader import Pack
 from penstock.packing.splitting import SplitPlan, plan_part_splits, plan_splits
 from penstock.problems import refuse_problems
-from penstock.samples import Source, Streamed, Subset
+from penstock.samples import Source, Streamed, Subset, column_of
 from penstock.training.options import DataOptions
+from penstock.training.shared_files import shared_files
+
+_NOTHING_LEFT = (
+    "no sample is left for validation, so that scores are not measured. Name other data for it, such as "
+    "data.val=other.csv; data.val=none says that this is meant."
+)
 
 
 class TrainingData(NamedTuple):
-    """What is trained on and what is validated with; `how` says in words where the split comes from."""
+    """What is trained on and what is validated with; `how` says in words where the split comes from.
+
+    `remarks` are what the user should know about it.
+    """
 
     train: Source
     val: Source | None
     how: str
     source: Source | None  # of both, where there is one
+    remarks: tuple[str, ...] = ()
 
 
 def training_data(data: Any, options: DataOptions, on_bad_sample: str = "raise") -> TrainingData:
-    """A path, a Source, or a pair of both; a pair is taken as it is, all else is split. Their problems are refused."""
+    """A path, a Source, or a pair of both; a pair is taken as it is, and so is a path as `val`; all else is split.
+
+    Their problems are refused.
+    """
+    if names_file(options.val):
+        return _with_own_validation(data, options, on_bad_sample)
     if is_pair(data):
         train, val = (None if one is None else opened(one, options, on_bad_sample) for one in data)
         if train is None:
             raise RecipeError("a pair of data is (train, val), and train is None.")
-        return TrainingData(train, val, "as given", None)
+        return TrainingData(train, val, "as given", None, shared_files(train, val))
     source = opened(data, options, on_bad_sample)
     return _split(source, options)
+
+
+def names_file(val: str | None) -> bool:
+    """Whether `val` is a file or folder with data of its own; a word without a slash or an ending is a split."""
+    return val is not None and (Path(val).suffix != "" or "/" in val or os.sep in val)
+
+
+def _with_own_validation(data: Any, options: DataOptions, on_bad_sample: str) -> TrainingData:
+    """All data for training, and others for validation; data that are split already leave open which are meant."""
+    val = str(options.val)
+    if is_pair(data):
+        raise RecipeError(f"data.val={val!r} names data for validation, and so does the pair (train, val). Pass one.")
+    source = opened(data, options, on_bad_sample)
+    own = sorted(set(_own_splits(source)) - {options.train})
+    if own or options.split != "auto":
+        what = f"the data have the splits {', '.join(_own_splits(source))}" if own else f"data.split={options.split!r}"
+        raise RecipeError(
+            f"data.val={val!r} names other data for validation, and {what} names a split too. "
+            "Choose one: a split such as data.val=val, or data without splits."
+        )
+    if not Path(val).exists() and "*" not in val:
+        raise RecipeError(
+            f"data.val={val!r}: there is no such file or folder, nor can it be a split.{nearest_file(val)}"
+        )
+    other = opened(val, options, on_bad_sample)
+    return TrainingData(source, other, f"validation from {val}", None, shared_files(source, other))
+
+
+def _own_splits(source: Source) -> list[str]:
+    """The splits that data bring along."""
+    if isinstance(source, Pack):
+        return list(source.splits)
+    try:
+        return list(dict.fromkeys(str(name) for name in column_of(source, "split") if name))
+    except KeyError:
+        return []
 
 
 def path_of(data: Any) -> str | tuple[str, ...]:
@@ -106,7 +157,11 @@ def _split(source: Source, options: DataOptions) -> TrainingData:
     has_others = any(name != options.train for name in names)
     if options.val is None or (not has_others and options.val not in names):
         return TrainingData(train, None, how, source)
-    return TrainingData(train, _part(source, names, codes, options.val), how, source)
+    val = _part(source, names, codes, options.val)
+    remarks = tuple(note for name, note in getattr(source, "notes", dict)().items() if name == "groups")
+    if len(train) and not len(val):
+        return TrainingData(train, None, how, source, (*remarks, _NOTHING_LEFT))
+    return TrainingData(train, val, how, source, remarks)
 
 
 def _codes(source: Source, options: DataOptions) -> tuple[list[str], NDArray[np.int16], str]:
@@ -142,6 +197,7 @@ def _part(source: Source, names: list[str], codes: NDArray[np.int16], name: str)
         raise RecipeError(
             f"there is no split {name!r}; there are {', '.join(names)}.{nearest(name, names)} Name them with "
             "data.train and data.val (val: none trains without validation), or give data.split."
+            + (f" For the folder of this name write data.val=./{name}." if Path(name).exists() else "")
         )
     indices = np.flatnonzero(codes == names.index(name))
     return source if len(indices) == len(source) else Subset(source, indices)

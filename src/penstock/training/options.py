@@ -26,7 +26,8 @@ class DataOptions:
     """Where samples come from.
 
     path          a pack, a class folder, a table of annotations, TFRecords, HDF5: whatever `ps.open` recognises
-    train, val    the names of the splits; val: none trains without looking at anything else
+    train, val    the names of the splits; val may be a path to other data instead, such as val.csv, or none: then
+                  nothing is validated
     split         for data without splits: as in packing, train=0.8,val=0.2 by group
     split_seed    decides which group goes where
     options       options of the source, such as images or labels

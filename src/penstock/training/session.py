@@ -111,6 +111,8 @@ class Session:
         if self._checkpoint is not None:
             self.say(f"resuming {self.folder} after step {progress_of(self._checkpoint).step:,}.")
         self.say(telling.data_line(self.task, self.data))
+        for remark in self.data.remarks:
+            self.say(remark)
         for remark in getattr(self.task, "remarks", list)():
             self.say(remark)
         line = telling.pack_line(self.task, self.data.train, self.settings.train.seed)

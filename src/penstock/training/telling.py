@@ -17,6 +17,7 @@ from penstock.samples import Source, Subset, column_of
 from penstock.tasks.task import batched
 from penstock.training.data_splits import TrainingData
 from penstock.training.resources import MEGABYTE, Needs
+from penstock.wording import counted
 
 if TYPE_CHECKING:
     from penstock.tasks.task import Task
@@ -28,12 +29,14 @@ NOTABLE_GAIN = 1.15
 
 def data_line(task: Task, data: TrainingData) -> str:
     """Samples, classes and the share of negatives."""
-    val = "no validation" if data.val is None else f"{len(data.val):,} for validation"
+    val = "none for validation" if data.val is None else f"{len(data.val):,} for validation"
     classes = task.classes
     names = ", ".join(classes[:SHOWN_CLASSES]) + (" …" if len(classes) > SHOWN_CLASSES else "")
     share = negative_share(data.train)
-    negatives = "" if share is None else f"; {share:.1%} of the samples have no label"
-    return f"{len(data.train):,} samples for training, {val} ({data.how}); {len(classes)} classes: {names}{negatives}."
+    lacking = "boxes" if any(field.kind == "boxes" for field in data.train.schema.fields) else "label"
+    negatives = f"; {share:.1%} of the samples have no {lacking}" if share else ""
+    samples = counted(len(data.train), "sample")
+    return f"{samples} for training, {val} ({data.how}); {counted(len(classes), 'class')}: {names}{negatives}."
 
 
 def negative_share(source: Source) -> float | None:

@@ -36,7 +36,7 @@ def raster(tmp_path: Path) -> Callable[..., Path]:
         height, width = pixels.shape[:2]
         place = rasterio.Affine(gsd, 0, 500_000, 0, -gsd, 4_000_000)
         kind = {"driver": "GTiff", "width": width, "height": height, "count": 3, "dtype": "uint8"}
-        with rasterio.open(path, "w", **kind, crs="EPSG:32617", transform=place, **options) as file:
+        with rasterio.open(path, "w", **{"crs": "EPSG:32617", "transform": place, **kind, **options}) as file:
             file.write(pixels.transpose(2, 0, 1))
         return path
 

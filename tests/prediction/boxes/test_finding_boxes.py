@@ -64,6 +64,28 @@ def test_a_raster_gives_a_table_on_the_map(crowns_run: ps.Run, raster: Callable[
     assert saved.is_file()
 
 
+def test_a_layer_of_images_with_and_without_a_georeference_is_refused_before_looking(
+    crowns_run: ps.Run, raster: Callable[..., Path], tmp_path: Path
+) -> None:
+    pixels = scene(3, 200, most=9)[0]
+    files = [raster(pixels), raster(pixels, name="unplaced.tif", crs=None)]
+    with pytest.raises(ps.RecipeError, match=r"1 of 2 images has no georeference \(CRS\), such as .*unplaced\.tif"):
+        ps.predict(crowns_run, files, output=tmp_path / "crowns.gpkg")
+    assert not list(tmp_path.glob("crowns*"))
+
+
+def test_images_in_two_zones_are_brought_to_one_and_that_is_said(
+    crowns_run: ps.Run, raster: Callable[..., Path], tmp_path: Path
+) -> None:
+    pixels = scene(3, 200, most=9)[0]
+    files = [raster(pixels), raster(pixels, name="east.tif", crs="EPSG:32618")]
+    told: list[ps.Problem] = []
+    crowns: Any = ps.predict(crowns_run, files, on_problem=told.append)
+    assert crowns.crs.to_epsg() == 32617 and not crowns.geometry.isna().any()
+    (problem,) = told
+    assert problem.warning and "1 image in EPSG:32618" in problem.what and "brought to EPSG:32617" in problem.what
+
+
 def test_the_answer_is_the_same_for_every_worker_count_batch_size_and_tiling(
     crowns_run: ps.Run, raster: Callable[..., Path]
 ) -> None:

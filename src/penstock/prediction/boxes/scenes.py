@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from penstock.codecs.headers import UnreadableImage, read_file_header
 from penstock.codecs.images import decode_image
+from penstock.codecs.map_files import gdal, gdal_errors, open_raster
 from penstock.errors import DataError, HopError, Problem
 from penstock.prediction.boxes.window_plans import WindowPlan
 from penstock.results.georeferences import Georeference
@@ -65,6 +66,19 @@ def open_scene(path: Path, bands: Any, allow_drivers: Sequence[str] = ()) -> Sce
     if raster is None or problem is not None:
         raise DataError([problem or Problem(str(path), None, "it cannot be read", "Copy it again")])
     return raster_scene(raster, tuple(allow_drivers))
+
+
+def lacks_place(path: Path, allow_drivers: Sequence[str] = ()) -> bool:
+    """Whether an image that can be read has no georeference, as far as its header says."""
+    if path.suffix.lower() not in RASTERS:
+        return True
+    try:
+        with gdal(), open_raster(path, allow_drivers=allow_drivers) as raster:
+            return not raster.crs
+    except (OSError, UnreadableImage):
+        return False  # whose turn comes, and is an error or skipped
+    except gdal_errors():
+        return False
 
 
 def photo_scene(path: Path) -> Scene:

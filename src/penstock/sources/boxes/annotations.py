@@ -84,6 +84,7 @@ def read_annotations(
     split_column: str | None = None,
     ignore_others: bool = False,
     allow_drivers: tuple[str, ...] = (),
+    val: Any = None,
 ) -> AnnotatedImages:
     """Read boxes of any format; problems of rows are in the result, only those of structure are raised.
 
@@ -98,6 +99,7 @@ def read_annotations(
     split_column  the column of a table that holds the splits; `split` where it is called so
     ignore_others leave out rows of images that are not among `files`, instead of reporting them
     allow_drivers drivers of GDAL that may open `files` beside the usual ones
+    val           more annotations, whose images are the split val, and all others train
     """
     from penstock.sources.boxes.assembly import annotated_images
 
@@ -112,5 +114,6 @@ def read_annotations(
         split_column=split_column,
         ignore_others=ignore_others,
         allow_drivers=allow_drivers,
+        val=val,
     )
     return annotated_images(annotations, options)

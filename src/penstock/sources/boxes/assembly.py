@@ -15,7 +15,7 @@ from penstock.sources.boxes.annotation_files import read_rows
 from penstock.sources.boxes.annotations import AnnotatedImages
 from penstock.sources.boxes.box_checks import CheckedBoxes, check_boxes
 from penstock.sources.boxes.locating import NotFound, keys_of, make_finder, read_sizes
-from penstock.sources.boxes.rows import Rows
+from penstock.sources.boxes.rows import Rows, in_split, join_rows
 from penstock.sources.reading import ReadingOptions
 from penstock.wording import counted
 
@@ -34,6 +34,8 @@ class _Found:
 def annotated_images(annotations: Any, options: ReadingOptions) -> AnnotatedImages:
     """Read, find, check and sort; see `read_annotations`."""
     rows = read_rows(annotations, options)
+    if options.val is not None:
+        rows = join_rows([in_split(rows, "train"), in_split(read_rows(options.val, options), "val")])
     found = _find_images(rows, options)
     sizes, reasons = read_sizes(
         found.files, found.there, any_raster=options.files is not None, allow_drivers=options.allow_drivers
@@ -45,6 +47,7 @@ def annotated_images(annotations: Any, options: ReadingOptions) -> AnnotatedImag
         *rows.problems,
         *found.problems,
         *checked.problems,
+        *(_in_both_splits(rows, found) if options.val is not None else ()),
         *_lacking(rows, image, len(found.files)),
     ]
     problems.sort(key=lambda problem: (problem.file, problem.row or 0))
@@ -93,6 +96,22 @@ def _none_matching(rows: Rows, files: Sequence[Path]) -> Problem:
     what = f"no row is about any of the {counted(len(files), 'image')} that are read: the names there are {shown}"
     remedy = f"The images are called {files[0].name!r} and the like: name them alike in both"
     return Problem(_common_place(rows.tables), None, what, remedy)
+
+
+def _in_both_splits(rows: Rows, found: _Found) -> list[Problem]:
+    """Images that are named for training and for validation."""
+    train = {int(found.number[place]) for place, split in rows.splits.items() if split == "train"}
+    both = {place: int(found.number[place]) for place, split in rows.splits.items() if split == "val"}
+    first_rows = _first_rows(rows)
+    return [
+        Problem(
+            *_where(rows, first_rows[place]),
+            f"the image {found.names[number]} is for validation here, and for training elsewhere",
+            "Leave it out of one of them: scores on images that were trained on say nothing",
+        )
+        for place, number in both.items()
+        if number >= 0 and number in train
+    ]
 
 
 def _first_rows(rows: Rows) -> NDArray[np.int64]:

@@ -14,10 +14,11 @@ from penstock.errors import Problem
 from penstock.samples import Field, Origin, Raw, Sample, Schema, sample_at
 from penstock.sources.boxes.annotations import read_annotations
 from penstock.sources.boxes.locating import unreadable
-from penstock.sources.grouping import groups_of, is_pattern, text_column
+from penstock.sources.grouping import crop_rasters, groups_of, is_pattern, text_column
 from penstock.sources.paths import PathLike, origin_of, read_bytes
 from penstock.sources.provenance import provenance
 from penstock.storage.locations import refuses_urls
+from penstock.wording import counted
 
 _FIELDS = (Field("image", "image"), Field("boxes", "boxes"), Field("box_label", "labels", "int64"))
 
@@ -30,9 +31,11 @@ class Boxes:
     classes       names in their order, as a list, "A,B" or a file with one name per line; else they are sorted
     point_buffer  half the side, in pixels, of the boxes that points become
     clip_boxes    cut what reaches over the border of its image, instead of reporting it
-    group_from    a pattern such as '{site}_*', or a column of the table; else each image is its own group
+    group_from    a pattern such as '{site}_*', or a column of the table; else each image is its own group, and the
+                  crops that `split_raster` wrote are grouped by their raster
     split_from    the column of the table that names the split; else `split` where there is one
     allow_outside allow a table's paths to leave the folder of the images
+    val           more annotations, whose images are for validation: the split val; all others are the split train
 
     Boxes are continuous pixel coordinates of the upright image, x1 y1 x2 y2. Tables, VOC and WKT are kept as
     written (VOC's numbers are not shifted by one); COCO's x y width height and YOLO's fractions become corners;
@@ -57,6 +60,7 @@ class Boxes:
         group_from: str | None = None,
         split_from: str | None = None,
         allow_outside: bool = False,
+        val: Any = None,
     ) -> None:
         self.annotated = read_annotations(
             annotations,
@@ -67,9 +71,14 @@ class Boxes:
             allow_outside=allow_outside,
             group_column=None if is_pattern(group_from) else group_from,
             split_column=split_from,
+            val=val,
         )
         files = [str(file) for file in self.annotated.files]
         self._groups, misfits = groups_of(self.annotated.names, files, self.annotated.groups, group_from)
+        self._crops: dict[int, str] = {}
+        if group_from is None and self.annotated.groups is None:
+            self._crops = crop_rasters(self.annotated.names, self.annotated.files)
+            self._groups = tuple(self._crops.get(place, group) for place, group in enumerate(self._groups))
         self._problems = (*self.annotated.problems, *misfits)
         self.schema = Schema(_FIELDS, self.annotated.classes)
         self._given = provenance(
@@ -80,6 +89,7 @@ class Boxes:
             clip_boxes=clip_boxes,
             group_from=group_from,
             split_from=split_from,
+            val=val,
         )
 
     @property
@@ -130,7 +140,22 @@ class Boxes:
 
     def counts(self) -> dict[str, int]:
         """What there is, for whoever looks."""
-        return {"boxes": len(self.annotated.boxes), "images without boxes": self.negatives}
+        found = {"boxes": len(self.annotated.boxes), "images without boxes": self.negatives}
+        rasters = len(set(self._crops.values()))
+        return {**found, "rasters that crops were cut from": rasters} if rasters else found
+
+    def notes(self) -> dict[str, str]:
+        """What was decided about groups."""
+        if not self._crops:
+            return {}
+        rasters = counted(len(set(self._crops.values())), "raster")
+        return {
+            "groups": f"{counted(len(self._crops), 'crop')} of {rasters}: those of one overlap, and stay in one split"
+        }
+
+    def guard(self, position: int) -> int:
+        """How many images from this one on may show what those before it show: crops of one raster may all."""
+        return len(self) - position if self._crops else 0
 
     def problems(self) -> list[Problem]:
         """What is wrong with the annotations and with the files that they name."""

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from penstock.errors import Problem
+from penstock.errors import DataError, Problem
 
 
 class ImageName(NamedTuple):
@@ -108,6 +108,14 @@ def make_rows(
         splits=splits or {},
         groups=groups or {},
     )
+
+
+def in_split(rows: Rows, split: str) -> Rows:
+    """Rows whose images all belong to one split; if they name splits of their own, that is an error."""
+    if rows.splits:
+        what = f"it names splits ({', '.join(sorted(set(rows.splits.values())))}), and so does val"
+        raise DataError([Problem(rows.tables[0], None, what, "Leave out val, or the column split")])
+    return replace(rows, splits=dict.fromkeys(range(len(rows.images)), split))
 
 
 def join_rows(pieces: Sequence[Rows]) -> Rows:
