@@ -64,7 +64,7 @@ def test_what_does_not_fit_is_refused_with_the_name_of_the_sample(
 
 ACCEPTED = [
     (ps.Field("m", "mask"), np.full((24, 32), 767, np.uint16), np.uint16),
-    (ps.Field("m", "mask"), np.eye(24, 32, dtype=bool), np.uint8),
+    (ps.Field("m", "mask"), np.eye(24, 32, dtype=bool), np.bool_),
     (ps.Field("n", "number", "float32"), 0.1, np.float32),
     (ps.Field("n", "number", "int16"), np.int64(-5), np.int16),
     (ps.Field("a", "array", "float32", (2,)), [1.5, float("nan")], np.float32),
@@ -135,3 +135,43 @@ def test_what_is_no_source_is_refused(tmp_path: Path) -> None:
 def test_a_source_that_cannot_be_pickled_is_refused_before_processes_start(tmp_path: Path) -> None:
     with pytest.raises(ps.RecipeError, match=r"cannot be pickled.*executor thread"):
         ps.pack(One(ps.Field("t", "text"), lambda: 1), tmp_path / "one.pack", executor="process")
+
+
+OPEN = {
+    "labels as whole numbers": (ps.Field("odd", "labels"), np.array([1, 0, -1])),
+    "labels as small numbers": (ps.Field("odd", "labels"), np.array([1, 0], np.int8)),
+    "labels as truth values": (ps.Field("odd", "labels"), np.array([True, False])),
+    "labels as float32": (ps.Field("odd", "labels", shape=(2,)), np.array([0.25, 0.5], np.float32)),
+    "a whole number": (ps.Field("odd", "number"), np.int32(7)),
+    "a number of Python": (ps.Field("odd", "number"), 7),
+    "a float": (ps.Field("odd", "number"), 0.5),
+    "a mask of truth values": (ps.Field("odd", "mask"), np.eye(4, dtype=bool)),
+    "a mask of 16 bits": (ps.Field("odd", "mask"), np.eye(4, dtype=np.uint16) * 999),
+}
+
+
+@pytest.mark.parametrize("which", OPEN)
+def test_a_field_without_a_type_keeps_that_of_its_source(which: str, tmp_path: Path) -> None:
+    field, value = OPEN[which]
+    pack = ps.pack(One(field, value), tmp_path / "one.pack", progress=False)
+    for index in range(3):
+        found = np.asarray(pack[index]["odd"])
+        assert found.dtype == np.asarray(value).dtype
+        np.testing.assert_array_equal(found, value)
+    assert np.asarray(ps.pack(pack, tmp_path / "two.pack", progress=False)[0]["odd"]).dtype == np.asarray(value).dtype
+
+
+def test_a_later_sample_of_another_type_is_refused(tmp_path: Path) -> None:
+    class Changing(One):
+        def decode(self, raw: ps.Raw) -> dict[str, Any]:
+            return super().decode(raw) | ({"odd": 0.5} if raw.index == 2 else {})
+
+    with pytest.raises(ps.PenstockError, match="values of type float64 do not fit into int64 without change"):
+        ps.pack(Changing(ps.Field("odd", "number"), 7), tmp_path / "one.pack", progress=False)
+
+
+def test_an_export_keeps_the_type_too(tmp_path: Path) -> None:
+    source = One(ps.Field("odd", "labels", shape=(2,)), np.array([1, 0]))
+    ps.export(source, tmp_path / "out", to="numpy", progress=False)
+    (file,) = (tmp_path / "out").rglob("odd*.npy")
+    assert np.load(file).dtype == np.int64

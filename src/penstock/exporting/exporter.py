@@ -17,6 +17,7 @@ from penstock.exporting.pieces import NAMES, Brief, Format, Piece, PieceWriter
 from penstock.exporting.roles import roles_of
 from penstock.exporting.runs import Run, plan_runs
 from penstock.exporting.videos import frame_rate, note_time, video_of
+from penstock.packing.fields import typed_schema
 from penstock.packing.locking import writer_lock
 from penstock.packing.manifest import skipped_count
 from penstock.packing.options import AUTO
@@ -95,7 +96,8 @@ class _Exporter:
 
     def __init__(self, source: Source, places: Places, options: ExportOptions) -> None:
         self.source, self.places, self.options = source, places, options
-        self.roles = roles_of(source.schema)
+        self.schema = typed_schema(source)
+        self.roles = roles_of(self.schema)
         self.names = Names()
         self.runs = plan_runs(source)
         self.format = self._format(any(run.split for run in self.runs))
@@ -111,7 +113,7 @@ class _Exporter:
 
     def _format(self, has_splits: bool) -> Format:
         module, name = HOMES[self.options.to]
-        brief = Brief(self.source.schema, self.roles, self.options, has_splits, self.places.content, self.names)
+        brief = Brief(self.schema, self.roles, self.options, has_splits, self.places.content, self.names)
         made: Format = getattr(importlib.import_module(module), name)(brief)
         return made
 
@@ -124,7 +126,7 @@ class _Exporter:
             options = replace(options, codec=default if options.codec == AUTO else options.codec)
         rendering = self.format.rendering()
         return Preparation(
-            self.source.schema,
+            self.schema,
             options,
             default,
             measures=False,
@@ -148,7 +150,7 @@ class _Exporter:
 
     def _plan(self) -> dict[str, Any]:
         """What must be the same when work goes on."""
-        schema = self.source.schema
+        schema = self.schema
         plan: dict[str, Any] = {
             "options": self.options.content(),
             "fields": [repr(field) for field in schema.fields],

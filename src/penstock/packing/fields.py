@@ -7,15 +7,53 @@ adds the sample. Reading gives values back in the type that their field promises
 
 from __future__ import annotations
 
+import contextlib
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from penstock.codecs.images import encode_image
-from penstock.samples import RESERVED, Field, Sample, Schema
+from penstock.samples import RESERVED, Field, Sample, Schema, Source
 
 MASK_TYPES = (np.bool_, np.uint8, np.uint16)
+FIRST_SAMPLES = 100  # are tried until one can be read
+
+
+def typed_schema(source: Source) -> Schema:
+    """The schema with the type of every field: those that it leaves open have that of the first sample.
+
+    Later samples must fit into it without change, so that a pack gives back what its source gave.
+    """
+    schema = source.schema
+    if not any(_is_open(field) for field in schema.fields):
+        return schema
+    first = _first_sample(source)
+    fields = tuple(
+        replace(field, dtype=_type_of(field, first[field.name])) if _is_open(field) and field.name in first else field
+        for field in schema.fields
+    )
+    return replace(schema, fields=fields)
+
+
+def _is_open(field: Field) -> bool:
+    return field.kind in ("labels", "number", "mask") and not field.dtype
+
+
+def _type_of(field: Field, value: Any) -> str:
+    dtype = np.asarray(value).dtype
+    if field.kind == "mask":  # the others are told apart by what is stored
+        return "bool" if dtype == np.bool_ else ""
+    return dtype.name if dtype.kind in "biuf" and dtype.itemsize <= 8 else ""
+
+
+def _first_sample(source: Source) -> Sample:
+    """The first sample that can be read; what is wrong with those before it, packing says itself."""
+    for index in range(min(len(source), FIRST_SAMPLES)):
+        with contextlib.suppress(Exception):
+            return source.decode(source.read(index))
+    return {}
 
 
 def stored_fields(values: Sample, schema: Schema) -> Sample:
@@ -60,7 +98,7 @@ def _stored(field: Field, value: Any, schema: Schema) -> Any:
     if field.kind == "image":
         return encode_image(checked_pixels(value), "png")
     if field.kind == "mask":
-        return encode_image(_checked_mask(value), "png")
+        return encode_image(_checked_mask(value, field), "png")
     if field.kind == "class":
         return _class_number(value, schema)
     if field.kind == "boxes":
@@ -98,8 +136,10 @@ def checked_pixels(value: Any) -> NDArray[np.uint8]:
     return np.ascontiguousarray(array)
 
 
-def _checked_mask(value: Any) -> NDArray[Any]:
+def _checked_mask(value: Any, field: Field) -> NDArray[Any]:
     array = np.asarray(value)
+    if field.dtype and array.dtype != field.dtype:
+        raise ValueError(f"the masks before are of type {field.dtype}, and this one is {array.dtype}")
     if array.ndim != 2 or 0 in array.shape or array.dtype not in MASK_TYPES:
         raise ValueError(
             f"a mask is H×W of bool, uint8 or uint16, and this one is {array.dtype} of shape {array.shape}"

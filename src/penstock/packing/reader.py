@@ -33,7 +33,7 @@ from penstock.packing.manifest import Manifest, read_manifest
 from penstock.packing.mapping import MappedShard
 from penstock.packing.ranges import advised, gathered, places_of, resident_share, stored_rows
 from penstock.packing.row_checks import BLOCK_BITS, RowChecks
-from penstock.samples import RESERVED, Origin, Raw, ReadSample, Sample, Schema, Subset, sample_at
+from penstock.samples import RESERVED, Field, Origin, Raw, ReadSample, Sample, Schema, Subset, sample_at
 from penstock.storage.advising import DONE, SOON
 from penstock.storage.locations import refuses_urls
 
@@ -132,7 +132,7 @@ class Pack:
         for field in self.schema.fields:
             if field.kind in ("image", "mask") and field != image:
                 data = self._stored(raw.index, field.name)
-                sample[field.name] = decode_mask(data) if field.kind == "mask" else decode_image(data)
+                sample[field.name] = _mask(data, field) if field.kind == "mask" else decode_image(data)
         return sample
 
     def annotations(self, index: int) -> Sample:
@@ -389,3 +389,8 @@ class Pack:
         from penstock.packing.verifying import verify_pack  # the writing side, which reading does not need
 
         verify_pack(self.path, self.manifest)
+
+
+def _mask(data: Any, field: Field) -> NDArray[Any]:
+    mask = decode_mask(data)
+    return mask.astype(field.dtype) if field.dtype else mask

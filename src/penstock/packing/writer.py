@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from penstock.errors import PackError, RecipeError
 from penstock.packing import layout
+from penstock.packing.fields import typed_schema
 from penstock.packing.index import open_index, write_index
 from penstock.packing.journal import FinishedShard, Journal
 from penstock.packing.locking import writer_lock
@@ -80,10 +81,11 @@ class _PackWriter:
     def __init__(self, source: Source, places: Places, options: PackOptions, resume: bool) -> None:
         self.source, self.places = source, places
         self.parts: tuple[Part, ...] | None = tuple(source.parts) if hasattr(source, "parts") else None
+        self.schema = typed_schema(source)
         self.options = self._resolved(options)
         self.measures_all = self._measures_all()
         default_codec = getattr(source, "default_codec", "png")
-        self.preparation = Preparation(source.schema, self.options, default_codec, not self.measures_all)
+        self.preparation = Preparation(self.schema, self.options, default_codec, not self.measures_all)
         self.splits = self._plan_splits()
         self.journal = self._open_journal(resume)
         self.sums = ChannelSums()
@@ -101,7 +103,7 @@ class _PackWriter:
         """Options that need knowledge of the source."""
         if self.parts is not None and options.codec == AUTO:
             options = replace(options, codec=getattr(self.source, "default_codec", "png"))
-        if options.codec == "h264" and (self.parts is None or "frame" not in self.source.schema):
+        if options.codec == "h264" and (self.parts is None or "frame" not in self.schema):
             raise RecipeError("codec h264 is for videos, whose frames come in order; use jpeg, png, webp or raw here.")
         if self.parts is not None and options.executor == "process":
             raise RecipeError("executor process is for sources with random access; rasters and videos use threads.")
@@ -110,7 +112,7 @@ class _PackWriter:
     def _plan_splits(self) -> SplitPlan:
         if self.parts is None:
             return plan_splits(self.source, self.options)
-        return plan_part_splits(self.parts, len(self.source.schema.classes), self.options)
+        return plan_part_splits(self.parts, len(self.schema.classes), self.options)
 
     def _measures_all(self) -> bool:
         """Whether every image is decoded anyway, so that the statistics cover all of them."""
@@ -130,7 +132,7 @@ class _PackWriter:
 
     def _plan(self) -> dict[str, Any]:
         """What must be the same when work goes on."""
-        schema = self.source.schema
+        schema = self.schema
         plan: dict[str, Any] = {
             "options": self.options.content(),
             "fields": [repr(field) for field in schema.fields],
@@ -193,9 +195,9 @@ class _PackWriter:
 
     def arrow_schema(self, first: Row) -> Any:
         if self.options.codec != "raw":
-            return layout.arrow_schema(self.source.schema)
+            return layout.arrow_schema(self.schema)
         self.raw_size = self.raw_size or (first.width, first.height)
-        return layout.arrow_schema(self.source.schema, self.raw_size)
+        return layout.arrow_schema(self.schema, self.raw_size)
 
     # The end
 
@@ -208,7 +210,7 @@ class _PackWriter:
             first = f" The first is {self.skipped[0]['sample']}: {self.skipped[0]['reason']}." if self.skipped else ""
             raise PackError(f"there is nothing to pack: {skipped_count(self.skipped):,} samples were skipped.{first}")
         names = list(self.splits.names)
-        write_index(folder, [shard.file for shard in shards], samples, self.source.schema, names)
+        write_index(folder, [shard.file for shard in shards], samples, self.schema, names)
         self._manifest(samples, shards, names).write(folder)
         self.places.give_the_name()
 
@@ -218,7 +220,7 @@ class _PackWriter:
         in_split = np.bincount(columns["split"], minlength=len(names)) if samples else np.zeros(len(names), int)
         index = folder / layout.INDEX_NAME
         return Manifest(
-            schema=self.source.schema,
+            schema=self.schema,
             samples=samples,
             codec=self._codec_name(),
             splits={name: int(in_split[number]) for number, name in enumerate(names)},
@@ -233,7 +235,7 @@ class _PackWriter:
         )
 
     def _codec_name(self) -> str:
-        if self.source.schema.image is None:
+        if self.schema.image is None:
             return "none"
         if self.options.codec == AUTO:
             kept = getattr(self.source, "encoded_images", False)
@@ -281,7 +283,7 @@ class _OpenShard:
         row.values.setdefault("key", str(prepared.sample))
         if self.shard is None:
             path = self.writer.places.content / layout.shard_name(len(self.writer.journal.finished))
-            schema, columns = self.writer.source.schema, self.writer.arrow_schema(row)
+            schema, columns = self.writer.schema, self.writer.arrow_schema(row)
             self.shard = ShardWriter(path, schema, columns, self.pool)
         raw_size = self.writer.raw_size
         if raw_size is not None and raw_size != (row.width, row.height):
