@@ -22,6 +22,7 @@ from exporting_trips import (
 from jpeg_making import soft_picture, turned
 from made_sources import EveryKind
 from penstock.codecs.images import encode_image
+from picture_making import write_picture
 from video_making import number_shown
 
 NO_SPLITS = ("coco", "voc")
@@ -137,8 +138,22 @@ def test_videos_as_plain_hdf5_and_as_arrays(tmp_path: Path) -> None:
         for index in range(20):
             before, after = videos[index], source.decode(source.read(index))
             assert np.array_equal(before["image"], after["image"]), name
-            assert np.array_equal(before["labels"], after["label"]), name
+            assert np.array_equal(before["labels"], after["labels" if name == "hdf5" else "label"]), name
             assert (before["time"], before["frame"], before["key"]) == (after["time"], after["frame"], after["key"])
+
+
+def test_a_pack_of_raw_pixels_is_an_array_in_hdf5_unless_a_codec_is_asked_for(tmp_path: Path) -> None:
+    import h5py
+
+    for number in range(4):
+        write_picture(tmp_path / "in" / f"{number}.png", 20, 16, seed=number)
+    raw = ps.pack(ps.Images(tmp_path / "in"), tmp_path / "raw.pack", codec="raw")
+    shapes = {}
+    for name, options in (("array", {}), ("asked", {"codec": "png"})):
+        made = ps.export(raw, tmp_path / name, to="hdf5", **options)
+        with h5py.File(next(made.path.glob("*.h5"))) as file:
+            shapes[name] = file["image"].shape
+    assert shapes["array"][1:] == (16, 20, 3) and len(shapes["asked"]) == 1
 
 
 def test_hdf5_tells_the_frame_rate(tmp_path: Path) -> None:

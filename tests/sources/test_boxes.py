@@ -64,7 +64,10 @@ def test_each_finding_is_named_by_its_line(tmp_path: Path, name: str) -> None:
     source = boxes(tmp_path, f"a.png,5,6,7,8,T\n\n{row}\nb.png,1,1,2,2,T\n", classes=["T"])
     assert findings(source) == [(4, what)]
     assert all(problem.remedy for problem in source.problems())
-    assert source[1]["boxes"].tolist() == [[1, 1, 2, 2]]
+    assert source.annotations(1)["boxes"].tolist() == [[1, 1, 2, 2]]
+    if not all(problem.warning for problem in source.problems()):
+        with pytest.raises(ps.DataError, match="line 4"):  # also for the good one: nobody uses half of a table
+            source[1]
 
 
 def test_all_problems_are_found_at_once_in_the_order_of_lines(tmp_path: Path) -> None:
@@ -79,7 +82,7 @@ def test_all_problems_are_found_at_once_in_the_order_of_lines(tmp_path: Path) ->
 
 def test_clipping_cuts_boxes_and_still_reports_those_that_vanish(tmp_path: Path) -> None:
     source = boxes(tmp_path, "a.png,-3,2,44,40,T\na.png,50,2,54,4,T\nb.png,1,2,3,4,T\n", clip_boxes=True)
-    assert source[0]["boxes"].tolist() == [[0, 2, 40, 30]]
+    assert source.annotations(0)["boxes"].tolist() == [[0, 2, 40, 30]]
     assert findings(source) == [(3, FINDINGS["wholly outside"][1])]
 
 
@@ -103,7 +106,7 @@ def test_a_path_cannot_leave_its_folder(tmp_path: Path, path: str) -> None:
     write_picture(tmp_path / "secret.png")
     source = boxes(tmp_path / "data", f"b.png,1,2,3,4,T\n{path},1,2,3,4,T\n")
     assert [(problem.row, "leaves the folder" in problem.what) for problem in source.problems()] == [(3, True)]
-    with pytest.raises(ps.HopError):
+    with pytest.raises(ps.DataError, match="leaves the folder"):
         source[1]
 
 

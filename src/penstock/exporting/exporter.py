@@ -11,7 +11,7 @@ from penstock.errors import PackError, RecipeError
 from penstock.exporting.journal import ExportJournal
 from penstock.exporting.manifest import EXPORT, Export, files_of, read_export, refuse_if_touched, write_manifest
 from penstock.exporting.names import Names, clean
-from penstock.exporting.options import ExportOptions, check_folder_name, make_options
+from penstock.exporting.options import ExportOptions, check_folder_name, make_options, with_pixels_kept
 from penstock.exporting.own_source import refuse_own_source
 from penstock.exporting.pieces import NAMES, Brief, Format, Piece, PieceWriter
 from penstock.exporting.roles import roles_of
@@ -27,6 +27,7 @@ from penstock.packing.preparing import BadSample, Preparation, Row, stamp_of_par
 from penstock.packing.progress import ProgressBar
 from penstock.packing.work import TASK_BYTES, Place, Prepared
 from penstock.samples import Source
+from penstock.sources.exports.export_manifest import fields_as_dicts
 from penstock.storage.blocks import Blocks
 from penstock.storage.locations import refuses_urls
 
@@ -70,6 +71,7 @@ def export(
         places.tidy()
         places.check(resume, overwrite)
         check_source(source, chosen.preparing())
+        chosen = with_pixels_kept(chosen, source)
         refuse_own_source(source, places.target)
         if places.target.exists():
             refuse_if_touched(places.target)
@@ -240,6 +242,7 @@ class _Exporter:
             "samples": self.journal.samples,
             "splits": self.journal.splits,
             "classes": list(self.roles.classes),
+            "fields": fields_as_dicts(self.source.schema),
             "videos": [frame_rate(unit) for unit in units] if self.by_video else [],
             "left_out": list(self.format.left_out()),
             "options": self.options.content(),

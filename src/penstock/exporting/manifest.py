@@ -11,10 +11,9 @@ from typing import Any
 
 from penstock.errors import PackError
 from penstock.packing.places import Made
+from penstock.sources.exports.export_manifest import MANIFEST_NAME, MARK
 from penstock.storage.documents import load_json
 
-# YAML, and JSON too; readers of many formats take a .json for annotations.
-MANIFEST_NAME = "export.yaml"
 EXPORT = Made("export", MANIFEST_NAME, has_folders=True)
 
 
@@ -42,7 +41,7 @@ class Export:
 def write_manifest(folder: Path, values: dict[str, Any]) -> None:
     """Write export.yaml, last, with the number and size of all other files."""
     sizes = [path.stat().st_size for path in files_of(folder)]
-    values = {"format": "penstock export", **values, "files": len(sizes), "bytes": sum(sizes)}
+    values = {"format": MARK, **values, "files": len(sizes), "bytes": sum(sizes)}
     text = json.dumps(values, indent=1, ensure_ascii=False)
     (folder / MANIFEST_NAME).write_text(text + "\n", encoding="utf-8")
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
 from penstock.codecs.images import DEFAULT_QUALITY
 from penstock.errors import RecipeError, nearest, one_of
 from penstock.packing.options import AUTO, RUNNING, PackOptions
+from penstock.samples import Source
 
 FORMATS = ("tfrecord", "hdf5", "directory", "webdataset", "numpy", "yolo", "coco", "voc", "csv")
 SHARDED = ("tfrecord", "webdataset", "hdf5")
@@ -39,7 +40,8 @@ class ExportOptions:
 
     to              the format: tfrecord, hdf5, directory, webdataset, numpy, yolo, coco, voc or csv
     layout          directory: named or numbered files; hdf5: deepethogram; numpy: npz; auto: the usual one
-    codec           auto: bytes as they are; frames of videos as jpeg, other pixels as png; raw: pixels (hdf5, numpy)
+    codec           auto: bytes as they are; frames of videos as jpeg, raw pixels of one size as an array in hdf5,
+                    other pixels as png; raw: pixels (hdf5, numpy)
     quality         of jpeg and webp, 1 to 100
     longest_side    shrink so that the longest side has this many pixels (never enlarges)
     shortest_side   the same for the shortest side
@@ -130,6 +132,16 @@ def make_options(given: Mapping[str, Any]) -> ExportOptions:
             raise RecipeError(f"export has no option {name!r}.{nearest(name, legal)} Options: {', '.join(legal)}.")
     codec = given.get("codec", AUTO)
     return ExportOptions(**{**given, "codec": SPELLINGS.get(codec, codec)})
+
+
+def with_pixels_kept(options: ExportOptions, source: Source) -> ExportOptions:
+    """Raw pixels of one size stay an array in HDF5, unless the user asks for a codec."""
+    if (options.to, options.layout, options.codec) != ("hdf5", AUTO, AUTO) or not getattr(
+        source, "stores_pixels", False
+    ):
+        return options
+    is_uniform = options.size is not None or source.uniform_image_size() is not None  # type: ignore[attr-defined]
+    return replace(options, codec="raw") if is_uniform else options
 
 
 def check_folder_name(path: str | Path) -> None:

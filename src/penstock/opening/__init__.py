@@ -68,6 +68,12 @@ def kind_of(path: PathLike) -> str:
 
 def constructor(kind: str) -> Callable[..., Any]:
     """A source class by its name; its module is imported now."""
+    from penstock.opening.recognising import EXPORT
+
+    if kind == EXPORT:
+        from penstock.sources.exports.export_readers import open_export
+
+        return open_export
     made: Callable[..., Any] = getattr(importlib.import_module("penstock"), kind)
     return made
 

@@ -7,8 +7,13 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from penstock.codecs.tiff import is_georeferenced
+from penstock.sources.boxes.voc import is_voc_root
+from penstock.sources.exports.export_manifest import SAMPLES_NAME, export_facts
 from penstock.sources.paths import IMAGE_ENDINGS, VIDEO_ENDINGS
 from penstock.storage.documents import load_json
+
+# What reads an export of ours; it has no class of its own.
+EXPORT = "an export"
 
 TIFF_ENDINGS = (".tif", ".tiff")
 # Endings of files → the constructor for them. What stands first wins where a name has several.
@@ -65,6 +70,8 @@ def _folder(path: Path) -> Found:
 
 def _marked(path: Path) -> str:
     """Formats whose folders say what they are."""
+    if export_facts(path) is not None:
+        return EXPORT
     if (path / "dataset_dict.json").is_file() or (path / "state.json").is_file():
         return "HuggingFace"
     if (path / "project_config.yaml").is_file():
@@ -72,7 +79,7 @@ def _marked(path: Path) -> str:
     below = [folder for folder in path.iterdir() if folder.is_dir() and not folder.name.startswith(".")]
     if _is_mds(path / "index.json") or (below and all(_is_mds(folder / "index.json") for folder in below)):
         return "MDS"
-    if (path / "labels").is_dir() or any(path.glob("*/labels")):
+    if is_voc_root(path) or (path / "labels").is_dir() or any(path.glob("*/labels")):
         return "Boxes"
     return ""
 
@@ -114,7 +121,7 @@ def _kind_by_name(file: Path) -> str:
     name = file.name.lower()
     if ".tfrecord" in name:  # train.tfrecord-00000-of-00010, x.tfrecord.gz
         return "TFRecords"
-    if name in ("readme.txt", "license.txt", "dataset_info.json", "requirements.txt", "classes.txt"):
+    if name in ("readme.txt", "license.txt", "dataset_info.json", "requirements.txt", "classes.txt", SAMPLES_NAME):
         return ""
     return next((kind for ending, kind in ENDINGS.items() if name.endswith(ending)), "")
 

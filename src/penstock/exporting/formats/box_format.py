@@ -6,10 +6,12 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 
 from penstock.exporting.formats.image_files import ImageFiles
-from penstock.exporting.pieces import MANY_FILES, Brief, Piece, PieceWriter
+from penstock.exporting.pieces import MANY_FILES, Brief, Finished, Piece, PieceWriter, csv_line
 from penstock.exporting.rendering import Rendering
 from penstock.exporting.roles import Roles, need_boxes
+from penstock.exporting.tables import write_table
 from penstock.packing.preparing import Row
+from penstock.sources.exports.export_manifest import SAMPLES_NAME
 
 
 class BoxFormat(ABC):
@@ -32,7 +34,22 @@ class BoxFormat(ABC):
         return beyond_boxes(self.brief.roles)
 
     def begin(self, piece: Piece) -> PieceWriter:
-        return ImageFiles(self.brief, piece, self.folder_of(piece), self.annotate, folders=self.keeps_folders)
+        return ImageFiles(self.brief, piece, self.folder_of(piece), self._write, folders=self.keeps_folders)
+
+    def _write(self, piece: Piece, row: Row, name: str, path: str) -> None:
+        places = self.brief.places_of(piece, row)
+        piece.add_line(SAMPLES_NAME, csv_line([path, row.values["key"], *places]))
+        self.annotate(piece, row, name, path)
+
+    def finish(self, finished: Finished) -> None:
+        """Write the table of samples, whose keys and groups have no place in these formats, and what the format has."""
+        header = ("path", "key", *self.brief.place_names)
+        write_table(self.brief.folder / SAMPLES_NAME, header, finished.lines(SAMPLES_NAME))
+        self.write_annotations(finished)
+
+    @abstractmethod
+    def write_annotations(self, finished: Finished) -> None:
+        """Write what needs all pieces."""
 
     def folder_of(self, piece: Piece) -> str:
         return self.image_folder

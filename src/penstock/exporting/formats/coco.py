@@ -36,7 +36,7 @@ class Coco(BoxFormat):
             }
             piece.add_line(OBJECTS, json.dumps(found))
 
-    def finish(self, finished: Finished) -> None:
+    def write_annotations(self, finished: Finished) -> None:
         for split in finished.splits or ("",):
             path = self.brief.folder / f"{split or 'annotations'}.json"
             self._write_json(path, finished.lines(IMAGES, unit=split), finished.lines(OBJECTS, unit=split))

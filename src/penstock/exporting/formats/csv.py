@@ -19,7 +19,7 @@ class Csv(BoxFormat):
     def annotate(self, piece: Piece, row: Row, name: str, path: str) -> None:
         add_box_lines(self.brief, piece, row, path)
 
-    def finish(self, finished: Finished) -> None:
+    def write_annotations(self, finished: Finished) -> None:
         write_boxes(self.brief, finished)
         write_classes(self.brief.folder, self.brief.roles.classes)
 

@@ -25,8 +25,9 @@ from penstock.exporting.tables import shortest, write_classes, write_table
 from penstock.exporting.videos import frame_rate, video_of
 from penstock.packing.preparing import Row
 from penstock.samples import Field, Sample
+from penstock.sources.exports.export_manifest import FRAMES_NAME
 
-LABELS, FRAMES, VIDEOS = "labels.csv", "frames.csv", "videos.csv"
+LABELS, FRAMES, VIDEOS = "labels.csv", FRAMES_NAME, "videos.csv"
 BEHAVIOURS = "behaviours"
 
 # An array of more values is no column of a table.

@@ -26,6 +26,7 @@ from penstock.exporting.rendering import KEPT_KINDS, Rendering
 from penstock.exporting.tables import write_table
 from penstock.exporting.videos import frames_per_second
 from penstock.packing.preparing import Row
+from penstock.sources.exports.export_manifest import FRAME_LIST_NAME
 
 BEHAVIOURS = "behaviours"
 
@@ -93,12 +94,22 @@ class Hdf5:
             found.insert(0, pixel_column(name, row) if raw else encoded_column(name))
         return found
 
-    def add_label_line(self, piece: Piece, row: Row) -> None:
-        if self.for_deepethogram and self.roles.behaviours is not None:
+    def add_lines(self, piece: Piece, row: Row) -> None:
+        if not self.for_deepethogram:
+            return
+        path = f"{piece.unit}/{piece.unit}.h5"
+        piece.add_line(
+            FRAME_LIST_NAME, csv_line([path, piece.position, row.values["key"], *self.brief.places_of(piece, row)])
+        )
+        if self.roles.behaviours is not None:
             piece.add_line(BEHAVIOURS, csv_line([piece.position, *map(int, row.values[self.roles.behaviours.name])]))
 
     def finish(self, finished: Finished) -> None:
-        if self.for_deepethogram and self.roles.behaviours is not None:
+        if not self.for_deepethogram:
+            return
+        header = ("path", "frame", "key", *self.brief.place_names)
+        write_table(self.brief.folder / FRAME_LIST_NAME, header, finished.lines(FRAME_LIST_NAME))
+        if self.roles.behaviours is not None:
             for unit in finished.units:
                 name = unit["name"]
                 path = self.brief.folder / name / f"{name}_labels.csv"
@@ -125,7 +136,7 @@ class _FileWriter:
             self.columns = self.hdf5.columns(self.piece, row)
             for column in self.columns:
                 column.create(self.file)
-        self.hdf5.add_label_line(self.piece, row)
+        self.hdf5.add_lines(self.piece, row)
         self.held.append(row)
         self.held_bytes += len(row.payload)
         if len(self.held) >= HELD_ROWS or self.held_bytes >= HELD_BYTES:

@@ -43,7 +43,7 @@ class Voc(BoxFormat):
         piece.add_file(self.brief.folder, f"Annotations/{name}.xml", text.encode())
         piece.add_line(SETS, name)
 
-    def finish(self, finished: Finished) -> None:
+    def write_annotations(self, finished: Finished) -> None:
         write_classes(self.brief.folder, self.brief.roles.classes)
         folder = self.brief.folder / "ImageSets" / "Main"
         folder.mkdir(parents=True, exist_ok=True)

@@ -29,7 +29,7 @@ class Yolo(BoxFormat):
         ]
         piece.add_file(self.brief.folder, f"{_in_split('labels', piece)}/{name}.txt", "".join(lines).encode())
 
-    def finish(self, finished: Finished) -> None:
+    def write_annotations(self, finished: Finished) -> None:
         splits = {split: f"images/{split}" for split in finished.splits} or {"train": "images", "val": "images"}
         names = class_names(self.brief.roles)
         # Every JSON text is YAML, whatever stands in a name.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -20,10 +21,12 @@ from penstock.sources.boxes.layers import (
     read_layer,
 )
 from penstock.sources.boxes.rows import Rows, join_rows
-from penstock.sources.boxes.voc import voc_rows
+from penstock.sources.boxes.voc import is_voc_root, voc_root_rows, voc_rows
 from penstock.sources.boxes.yolo import is_yolo_file, label_files, loose_label_files, yolo_rows
+from penstock.sources.exports.export_manifest import SAMPLES_NAME
 from penstock.sources.paths import expand, files_below
 from penstock.sources.reading import ReadingOptions
+from penstock.sources.split_files import splits_of
 from penstock.sources.tables import TABLE_ENDINGS, table_of_frame
 
 _ENDINGS = {".xml": "Pascal VOC", ".json": "JSON", ".txt": "YOLO"}
@@ -75,8 +78,12 @@ def _folder_rows(folder: Path, options: ReadingOptions) -> Rows:
     """A folder of one format; several formats in one folder must be told apart by a pattern."""
     if _is_yolo_root(folder):
         return yolo_rows(_yolo_labels(folder), options, root=folder)
+    if is_voc_root(folder):
+        return voc_root_rows(folder)
     found: dict[str, list[Path]] = {}
     for file in files_below(folder, {*_ENDINGS, *TABLE_ENDINGS, *LAYER_ENDINGS}):
+        if file.name == SAMPLES_NAME:
+            continue
         found.setdefault(_ENDINGS.get(file.suffix.lower(), file.suffix.lower()), []).append(file)
     if "YOLO" in found:
         found["YOLO"] = loose_label_files(found["YOLO"], options)
@@ -115,8 +122,20 @@ def _file_rows(files: Sequence[Path], options: ReadingOptions) -> Rows:
         pieces.append(yolo_rows(by_reader["yolo"], options))
     pieces += [read_box_table(file, options) for file in by_reader.get("table", [])]
     pieces += [layer_rows(read_layer(file), options) for file in by_reader.get("layer", [])]
-    pieces += [_json_rows(file, options) for file in by_reader.get("json", [])]
+    pieces += _all_json_rows(by_reader.get("json", []), options)
     return join_rows(pieces)
+
+
+def _all_json_rows(files: Sequence[Path], options: ReadingOptions) -> list[Rows]:
+    """Rows of each file; where the names of several files tell their splits, those of their images."""
+    splits = splits_of(map(str, files))
+    pieces = [_json_rows(file, options) for file in files]
+    if len(set(splits)) < 2:
+        return pieces
+    return [
+        piece if piece.splits else replace(piece, splits=dict.fromkeys(range(len(piece.images)), split or ""))
+        for piece, split in zip(pieces, splits, strict=True)
+    ]
 
 
 def _reader(file: Path) -> str:

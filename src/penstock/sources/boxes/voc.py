@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 from xml.parsers import expat
@@ -18,6 +19,9 @@ from penstock.storage.locations import refuses_urls
 if TYPE_CHECKING:
     import pandas as pd
 
+ANNOTATIONS, IMAGES = "Annotations", "JPEGImages"
+# Lists of ImageSets/Main that tell a split; `trainval` joins two, and `cat_train` is about one class.
+SPLIT_LISTS = ("train", "val", "test", "gap")
 _CORNERS = ("xmin", "ymin", "xmax", "ymax")
 
 
@@ -126,6 +130,35 @@ def voc_rows(files: Sequence[Path]) -> Rows:
         broken=broken,
         problems=problems,
     )
+
+
+def is_voc_root(folder: Path) -> bool:
+    """Whether a folder has the layout of Pascal VOC's own."""
+    return (folder / ANNOTATIONS).is_dir() and (folder / IMAGES).is_dir()
+
+
+def voc_root_rows(folder: Path) -> Rows:
+    """Rows of a whole VOC folder: the images are in JPEGImages, and the lists in ImageSets/Main tell the splits."""
+    files = files_below(folder / ANNOTATIONS, [".xml"])
+    if not files:
+        raise DataError([Problem(str(folder / ANNOTATIONS), None, "there is no .xml file in it", "Name the files")])
+    rows = voc_rows(files)
+    lists = {name: _listed(folder / "ImageSets" / "Main" / f"{name}.txt") for name in SPLIT_LISTS}
+    splits = {
+        number: found[0]
+        for number, file in enumerate(files)
+        if len(found := [name for name, stems in lists.items() if file.stem in stems]) == 1
+    }
+    images = tuple(image._replace(folder=folder / IMAGES) for image in rows.images)
+    # Lists that leave images out, or have some twice, are no splits.
+    return replace(rows, images=images, splits=splits if len(splits) == len(files) else {})
+
+
+def _listed(path: Path) -> set[str]:
+    try:
+        return {line.strip() for line in path.read_text("utf-8", errors="replace").splitlines()}
+    except OSError:
+        return set()
 
 
 def _read(file: Path, problems: list[Problem]) -> _Document:

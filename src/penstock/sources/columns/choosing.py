@@ -201,7 +201,12 @@ def _taken(name: str, column: str, table: Table, options: ColumnOptions) -> Take
         if name in ("label", "boxes", "box_label") or reason:
             why = f"column {column!r} holds bytes that are no image" + (f": {reason}" if reason else "")
             raise _unusable(table, why, "Name another column")
-        return Taken(Field(name, "image"), column, "encoded", holds)
+        stated = options.stated(name)
+        is_mask = stated is not None and stated.kind == "mask"
+        return Taken(Field(name, "mask" if is_mask else "image"), column, "encoded", holds)
+    stated = options.stated(name)
+    if stated is not None and stated.kind == "labels" and _can_be("box_label", holds):
+        return Taken(Field(name, "labels", stated.dtype or holds.dtype, stated.shape), column, "labels", holds)
     if name == "label" and _can_be("label", holds):
         return _label(name, column, holds)
     if name == "boxes" and _can_be("boxes", holds):

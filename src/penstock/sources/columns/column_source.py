@@ -94,7 +94,7 @@ class ColumnSource:
         sample = self.annotations(raw.index)
         which, row = self._locate(raw.index)
         for taken in self._choice.taken:
-            if taken.field.kind == "image":
+            if taken.field.kind in ("image", "mask"):
                 is_first = taken is self._image
                 value = raw.data if is_first else self._tables[which].columns[taken.column].value(row)
                 sample[taken.field.name] = image_of(taken, value, self._options)
@@ -111,7 +111,7 @@ class ColumnSource:
         for taken in self._choice.taken:
             if taken.field.name in self._labels:
                 sample[taken.field.name] = int(self._labels[taken.field.name][index])
-            elif taken.field.kind != "image":
+            elif taken.field.kind not in ("image", "mask"):
                 sample[taken.field.name] = field_of(taken, columns[taken.column].value(row), self._options)
         return sample
 

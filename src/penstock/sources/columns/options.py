@@ -7,6 +7,7 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 from penstock.errors import RecipeError, nearest, one_of
+from penstock.samples import Field
 from penstock.sources.paths import PathLike
 from penstock.sources.reading import parse_classes
 
@@ -21,7 +22,8 @@ class ColumnOptions:
 
     image       column of the images              label      column of the classes
     boxes       column of the boxes               box_label  column of the classes of the boxes
-    fields      {field: column}: the other fields, none for {}; by default every column that a field can hold
+    fields      {field: column}: the other fields, none for {}; by default every column that a field can hold; instead
+                of a column, a ps.Field of its name says that it holds labels or a mask: ps.Field("tags", "labels")
     classes     names in their order, as a list, "A,B" or a file with one name per line
     group_from  column of what must stay in one split; by default each sample is its own group
     split_from  column that names the split; by default what the files say
@@ -34,7 +36,7 @@ class ColumnOptions:
     label: str | None = None
     boxes: str | None = None
     box_label: str | None = None
-    fields: Mapping[str, str] | None = None
+    fields: Mapping[str, str | Field] | None = None
     classes: PathLike | Sequence[str] | None = None
     group_from: str | None = None
     split_from: str | None = None
@@ -56,11 +58,17 @@ class ColumnOptions:
     def class_names(self) -> tuple[str, ...] | None:
         return parse_classes(self.classes)
 
+    def stated(self, name: str) -> Field | None:
+        """The field as the user described it, if it was more than a column."""
+        one = (self.fields or {}).get(name)
+        return one if isinstance(one, Field) else None
+
     @property
     def given_columns(self) -> dict[str, str]:
         """Field → column, as far as the user said it; `fields` may name the four known ones too."""
         known = {name: getattr(self, name) for name in ("image", "label", "boxes", "box_label")}
-        return {**(self.fields or {}), **{name: column for name, column in known.items() if column is not None}}
+        named = {name: one.name if isinstance(one, Field) else one for name, one in (self.fields or {}).items()}
+        return {**named, **{name: column for name, column in known.items() if column is not None}}
 
 
 def column_options(kind: str, given: Mapping[str, Any]) -> ColumnOptions:

@@ -7,14 +7,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from penstock.codecs.images import decode_image
+from penstock.codecs.images import decode_image, decode_mask
 from penstock.sources.columns.choosing import Taken
 from penstock.sources.columns.options import ColumnOptions
 from penstock.sources.columns.pixel_shapes import as_rgb, pixel_order
 
 
-def image_of(taken: Taken, value: Any, options: ColumnOptions) -> NDArray[np.uint8]:
-    """H×W×3 RGB from an encoded image or from pixels."""
+def image_of(taken: Taken, value: Any, options: ColumnOptions) -> NDArray[Any]:
+    """H×W×3 RGB from an encoded image or from pixels; a mask as it is stored."""
+    if taken.field.kind == "mask":
+        return decode_mask(value)
     if taken.how == "encoded":
         pixels = decode_image(value)
         return np.ascontiguousarray(pixels[:, :, ::-1]) if options.channels == "bgr" else pixels

@@ -9,10 +9,8 @@ and a column for each class and number among its fields
 
 from __future__ import annotations
 
-import os
-import re
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -22,15 +20,12 @@ from penstock.errors import Problem, nearest
 from penstock.samples import Origin, Raw, Sample, Schema, sample_at
 from penstock.sources.indexed.kept_indexes import Index, text_of
 from penstock.sources.indexed.mapped_files import FileState, MappedFiles, Numbers
+from penstock.sources.split_files import splits_of
 from penstock.storage.advising import DONE, SOON
 
 # Never the names of fields, because they have a dot.
 FILE, OFFSET, LENGTH = "at.file", "at.offset", "at.length"
 IMAGE_OFFSET, IMAGE_LENGTH, WIDTH, HEIGHT = "image.offset", "image.length", "image.width", "image.height"
-
-
-_SPLIT = re.compile(r"(?:^|[-_.])(train|training|val|valid|validation|test)(?=[-_.])")
-_SPLIT_NAMES = {"training": "train", "valid": "val", "validation": "val"}
 
 
 class IndexedSource(ABC):
@@ -165,10 +160,3 @@ class IndexedSource(ABC):
     def resident_share(self, indices: Numbers) -> float:
         """Which share of these samples is in memory, by their first pages."""
         return self.files.resident_share(self.columns[FILE][indices], self.columns[OFFSET][indices])
-
-
-def splits_of(paths: Iterable[str]) -> list[str | None]:
-    """The split that the name of each file tells, such as train-00000.tar; None for all where one does not."""
-    found = [_SPLIT.search(os.path.basename(path).lower()) for path in paths]  # noqa: PTH119 - thousands of files
-    splits = [None if one is None else _SPLIT_NAMES.get(one[1], one[1]) for one in found]
-    return splits if None not in splits else [None] * len(splits)

@@ -204,7 +204,7 @@ class _Look:
 
     def _facts(self, shard: Shard, sample: TarSample) -> dict[str, str]:
         member = sample.members.get("json")
-        if member is None or (not any(one.endings == ("json",) for one in self.wanted) and self.options.fields):
+        if member is None:
             return {}
         try:
             value = tar_fields.json_of(bytes(shard.data[member.offset : member.offset + member.size]))
