@@ -265,7 +265,7 @@ class Flow:
         return explained(self._plan, self._options, self._running)
 
     def close(self) -> None:
-        """End the workers that are kept between epochs."""
+        """End epochs that are under way, whose iterators then say so, and the workers that are kept between epochs."""
         self._running.close()
 
 

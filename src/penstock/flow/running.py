@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import closing, contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -30,8 +30,9 @@ from penstock.flow.steps import Batch, Map, Prefetch, Shard, numbered
 from penstock.flow.streams.sequences import tell_epoch_end
 from penstock.flow.tuning.remembering import Remembered
 from penstock.flow.tuning.tuner import Tuner
+from penstock.flow.workers.interrupts import interrupts_kept
 from penstock.flow.workers.keeping import Workers
-from penstock.flow.workers.tasks import Executor
+from penstock.flow.workers.tasks import CLOSED, Executor
 from penstock.samples import Sample
 
 if TYPE_CHECKING:
@@ -57,6 +58,8 @@ class Running:
         self.tuner = Tuner(options.workers, prefetch, remembered=Remembered(partial(plan_fingerprint, plan, options)))
         self.workers = Workers(options)
         self._returned = Returned()
+        self._under_way: list[Any] = []  # what epochs that have begun and not ended hold
+        self._closings = 0
 
     # What follows from the plan, worked out when it is first needed
 
@@ -156,7 +159,8 @@ class Running:
         allowance = Allowance(process_budget(), self._options.memory)
         returned = self._returned if executor.kind == "thread" else Returned()  # others' memory ends with their epoch
         engine = Engine(program, batches, executor, allowance, self.tuner, self.metrics, returned)
-        with closing(engine.run(epoch, first)) as deliveries:
+        closings = self._closings
+        with self._listed(executor), closing(engine.run(epoch, first)) as deliveries:
             for number, delivery in enumerate(deliveries, start=first):
                 self._note_bad(delivery.bad)
                 self.epoch_number, self.batch_number = epoch, number + 1
@@ -171,6 +175,17 @@ class Running:
                     if is_last and tell_epoch_end(leaf.source for leaf in program.leaves):
                         self.workers.renew()
                 del batch
+                if closings != self._closings and not is_last:
+                    raise RecipeError(CLOSED)
+
+    @contextmanager
+    def _listed(self, held: Any) -> Iterator[None]:
+        """What `close` has to end as long as an epoch is under way."""
+        self._under_way.append(held)
+        try:
+            yield
+        finally:
+            self._under_way.remove(held)
 
     def _finish(self, epoch: int) -> None:
         """The last batch is out: what comes next is the next epoch."""
@@ -237,7 +252,11 @@ class Running:
         return any(isinstance(step, Shard) and step.world_size > 1 for step in self._plan.steps)
 
     def close(self) -> None:
-        """End what is kept between epochs."""
+        """End epochs that are under way, and what is kept between them."""
+        self._closings += 1
+        with interrupts_kept():
+            for held in list(self._under_way):
+                held.close()
         self.workers.close()
         self._returned.rest(0)
 

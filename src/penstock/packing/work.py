@@ -6,7 +6,7 @@ Either way what comes out is `Prepared`: rows in order, each with the place wher
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from concurrent.futures import Future
+from concurrent.futures import Executor, Future
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from penstock.errors import DataError
 from penstock.packing.layout import GOP_FRAMES
 from penstock.packing.options import PackOptions
-from penstock.packing.parallel import in_order, process_pool, run_in_process, thread_pool
+from penstock.packing.parallel import ProcessPool, in_order, thread_pool
 from penstock.packing.preparing import BadSample, Preparation, Row, prepare_range, prepare_raws
 from penstock.samples import Part, Raw, Source
 from penstock.storage.blocks import Blocks
@@ -50,15 +50,16 @@ def prepared_samples(
     """The rows of a source with random access, from a place on."""
     options = preparation.options
     pace = _Pace()
+    pool: ProcessPool | Executor
     if options.executor == "process":
-        pool = process_pool(options.worker_count, prepare_range, (source, preparation))
+        pool = ProcessPool(options.worker_count, prepare_range, (source, preparation))
     else:
         # One more than cores: one of them nearly always waits for the disk or the interpreter.
         pool = thread_pool(options.worker_count + 1)
 
     def submit(indices: range) -> Future[list[Any]]:
-        if options.executor == "process":
-            return pool.submit(run_in_process, indices, sampled)
+        if isinstance(pool, ProcessPool):
+            return pool.submit(indices, sampled)
         return pool.submit(prepare_range, source, preparation, indices, sampled, memory.allocate)
 
     try:

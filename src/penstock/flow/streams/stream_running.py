@@ -158,7 +158,7 @@ class StreamRunning(Running):
         assert self._plan.stream is not None
         feed = Feed(self._plan.stream, numbered(self._plan.steps), self._plan.seed, epoch, self._deal(), waiting)
         self.tuner.recall()
-        with closing(self._reading(feed, waiting)) as reading:
+        with closing(self._reading(feed, waiting)) as reading, self._listed(reading):
             batches = StreamBatches(self._deal(), reading)
             if batches.begin():
                 program = limited(self._stream_program(feed, batches))

@@ -22,7 +22,7 @@ from penstock.flow.workers.carrying import Carried, revived
 from penstock.flow.workers.parcels import unwrapped
 from penstock.flow.workers.sendable import parcel_of
 from penstock.flow.workers.sharing import is_available, mapped, new_memory
-from penstock.flow.workers.tasks import Arrays, Done, Task
+from penstock.flow.workers.tasks import CLOSED, Arrays, Done, Task
 from penstock.flow.workers.worker_process import WorkerProcess
 
 Kind = Literal["subprocess", "process"]
@@ -161,6 +161,7 @@ class Children:
             if thread is not threading.current_thread():
                 thread.join()
         self._drop_events()
+        self._events.put(Death(RecipeError(CLOSED)))
         self._let_go_of_slots()
         messages.close_all(self._descriptors)
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, TypeGuard
 from penstock.flow.making.program import Program
 from penstock.flow.plans import FlowOptions
 from penstock.flow.workers.executing import Choice, choice_of, executor_for
+from penstock.flow.workers.interrupts import interrupts_kept
 from penstock.flow.workers.tasks import Executor
 
 if TYPE_CHECKING:
@@ -40,12 +41,14 @@ class Workers:
             yield executor
         finally:
             if os.getpid() == owner:  # in a forked process there are no workers to end
-                self._take_back(executor)
+                with interrupts_kept():
+                    self._take_back(executor)
 
     def close(self) -> None:
         """End those that nobody uses."""
-        while self._idle:
-            self._end(self._idle.pop())
+        with interrupts_kept():
+            while self._idle:
+                self._end(self._idle.pop())
 
     def renew(self) -> None:
         """What workers have a copy of has changed: no processes are kept for the next epoch."""
@@ -90,5 +93,6 @@ def _can_stay(executor: Executor) -> TypeGuard[Children]:
 
 
 def _close_all(children: list[Children]) -> None:
-    for one in children:
-        one.close()
+    with interrupts_kept():
+        for one in children:
+            one.close()

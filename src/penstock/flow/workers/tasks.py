@@ -10,6 +10,7 @@ from penstock.flow.making.program import Made, Program
 from penstock.storage.mapped import refuse_lost_files
 
 Arrays = dict[str, NDArray[Any]]
+CLOSED = "this flow was closed while an epoch was under way: the epoch has ended. Begin another one with flow.epoch()."
 
 
 class Task(NamedTuple):
@@ -59,7 +60,7 @@ class Executor(Protocol):
         ...
 
     def close(self) -> None:
-        """End all workers and wait for them; called once."""
+        """End all workers and wait for them; whoever waits for an answer gets an error. May be called again."""
         ...
 
 

@@ -7,11 +7,12 @@ from collections import deque
 from queue import SimpleQueue
 from typing import Any
 
+from penstock.errors import RecipeError
 from penstock.flow.making.program import Program
 from penstock.flow.measuring.core_wait import CoreWait
 from penstock.flow.measuring.lock_wait import lock_wait_seconds
 from penstock.flow.slots import private_memory
-from penstock.flow.workers.tasks import Arrays, Done, Task, run_task
+from penstock.flow.workers.tasks import CLOSED, Arrays, Done, Task, run_task
 
 
 class CallingThread:
@@ -52,7 +53,7 @@ class Threads:
     def __init__(self, program: Program, workers: int) -> None:
         self._program = program
         self._tasks: SimpleQueue[tuple[Task, Arrays] | None] = SimpleQueue()
-        self._done: SimpleQueue[Done] = SimpleQueue()
+        self._done: SimpleQueue[Done | None] = SimpleQueue()  # None: closed
         self._threads: list[threading.Thread] = []
         self._closing = threading.Event()
         self.workers = 0
@@ -65,7 +66,11 @@ class Threads:
         self._tasks.put((task, arrays))
 
     def next_done(self) -> Done:
-        return self._done.get()
+        done = self._done.get()
+        if done is None:
+            self._done.put(None)
+            raise RecipeError(CLOSED)
+        return done
 
     def has_done(self) -> bool:
         return not self._done.empty()
@@ -82,6 +87,8 @@ class Threads:
         self.workers = workers
 
     def close(self) -> None:
+        if self._closing.is_set():
+            return
         self._closing.set()
         for _ in self._threads:
             self._tasks.put(None)
@@ -89,6 +96,7 @@ class Threads:
             # An epoch that was left unfinished goes when garbage is collected, in whichever thread that happens.
             if thread is not threading.current_thread():
                 thread.join()
+        self._done.put(None)
 
     def _work(self) -> None:
         with CoreWait() as core_wait:

@@ -1,0 +1,83 @@
+"""Processes that pack: whatever is killed, nothing with a name stays in the system."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import psutil
+import pytest
+
+from penstock.packing.parallel import ProcessPool
+
+TESTS = Path(__file__).resolve().parents[1]
+PROGRAM = """
+import sys
+import penstock as ps
+from made_sources import Announced
+if __name__ == "__main__":
+    ps.pack(Announced(4_000), sys.argv[1], executor="process", workers=2)
+"""
+
+
+def named_memory() -> set[str]:
+    return {path.name for path in Path("/dev/shm").iterdir()}
+
+
+def packing(folder: Path) -> subprocess.Popen[str]:
+    """A program that packs in two processes, once they are at work."""
+    script = folder / "program.py"
+    script.write_text(PROGRAM)
+    environment = {**os.environ, "PYTHONPATH": f"{TESTS}{os.pathsep}{os.environ.get('PYTHONPATH', '')}"}
+    running = subprocess.Popen(
+        [sys.executable, script, folder / "p.pack"],
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    assert running.stdout is not None and running.stdout.read(20)
+    return running
+
+
+@pytest.mark.skipif(not Path("/dev/shm").is_dir(), reason="no folder of named memory on this system")
+def test_packing_that_is_killed_leaves_no_semaphores(tmp_path: Path) -> None:
+    before = named_memory()
+    running = packing(tmp_path)
+    assert not {name for name in named_memory() - before if name.startswith("sem.mp-")}
+    os.killpg(running.pid, signal.SIGKILL)
+    running.communicate()
+    assert not {name for name in named_memory() - before if name.startswith("sem.mp-")}
+
+
+def test_a_tracker_of_python_that_is_killed_is_no_trouble(tmp_path: Path) -> None:
+    running = packing(tmp_path)
+    trackers = [
+        child for child in psutil.Process(running.pid).children() if "resource_tracker" in " ".join(child.cmdline())
+    ]
+    for tracker in trackers:
+        tracker.kill()
+    os.kill(running.pid, signal.SIGINT)
+    _, errors = running.communicate()
+    assert "KeyError" not in errors and "resource_tracker" not in errors, errors
+
+
+def multiplied(factor: int, value: int) -> int:
+    if value < 0:
+        raise ValueError(f"{value} is below 0")
+    return factor * value
+
+
+def test_a_pool_answers_raises_and_can_be_used_after_an_error() -> None:
+    pool = ProcessPool(2, multiplied, (3,))
+    try:
+        failed = pool.submit(-1)
+        assert [pool.submit(value).result() for value in range(5)] == [0, 3, 6, 9, 12]
+        with pytest.raises(ValueError, match="-1 is below 0"):
+            failed.result()
+    finally:
+        pool.shutdown()
