@@ -132,7 +132,7 @@ def test_an_accelerator_that_is_not_here_is_told_what_there_is(home: Path, monke
     assert other.exit_code == 2 and "is no accelerator. Did you mean 'cuda'?" in other.err
     assert not Path("runs").exists()
     many = run_here("train", "shapes.yaml", "train.accelerator=cpu", "train.devices=0")
-    assert many.exit_code == 2 and "Lightning does not take these settings" in many.err
+    assert many.exit_code == 2 and "train.devices=0 must be auto, a number of devices or their numbers" in many.err
 
 
 def test_shells_complete_the_kinds_of_recipes() -> None:

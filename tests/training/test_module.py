@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import pickle
+import re
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import lightning.pytorch as lightning
 import pytest
 import torch
 from lightning.pytorch.callbacks import ModelCheckpoint
+from lightning.pytorch.loggers import CSVLogger
 
 import penstock as ps
 from training.small_trainings import same_weights
@@ -172,3 +174,60 @@ def test_a_plateau_is_part_of_the_checkpoint() -> None:
     other = ps.module_for(Tiny(), Shades(50), schedule="plateau", **OPTIONS)
     other.on_load_checkpoint(checkpoint)
     assert other._plateau == module._plateau
+
+
+def test_a_module_is_loaded_from_a_checkpoint_of_lightning(tmp_path: Path) -> None:
+    task = ps.Classification(("dark", "bright"), backbone="tiny", size=32)
+    own = ps.module_for(task, Shades(50), **OPTIONS)
+    trainer = quiet_trainer(1)
+    trainer.fit(own)
+    trainer.save_checkpoint(tmp_path / "classes.ckpt")
+    loaded = type(own).load_from_checkpoint(tmp_path / "classes.ckpt", map_location="cpu")
+    assert same_weights(weights(loaded), weights(own))
+    assert (loaded.task, loaded.options, loaded.learning_rate) == (own.task, own.options, own.learning_rate)
+    loader = own.task.evaluation_flow(Shades(8), workers=0).batch(8).to_torch()
+    found = [quiet_trainer().validate(one, loader, verbose=False)[0] for one in (own, loaded)]
+    assert found[0] == found[1]
+    with pytest.raises(ps.RecipeError, match="has no option 'task'"):
+        type(own).load_from_checkpoint(tmp_path / "classes.ckpt", task=task)
+
+
+class Hyperparameters(CSVLogger):
+    """Keeps what it gets."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder)
+        self.got: dict[str, Any] = {}
+
+    def log_hyperparams(self, params: Any = None) -> None:
+        self.got.update(params)
+
+
+def test_loggers_of_an_own_trainer_get_the_settings(tmp_path: Path) -> None:
+    logger = Hyperparameters(tmp_path)
+    quiet_trainer(1, logger=logger, log_every_n_steps=1).fit(ps.module_for(Tiny(), Shades(50), **OPTIONS))
+    assert (logger.got["task.kind"], logger.got["task.noise"], logger.got["train.learning_rate"]) == ("tiny", 0.1, 0.01)
+
+
+@pytest.mark.parametrize(
+    "task",
+    [
+        ps.Classification(("a", "b"), backbone="tiny"),
+        ps.Detection(("a",), backbone="tiny", anchor_scale=2.83),
+        ps.Behaviour(("a", "b"), size="tiny").stage("frames"),
+    ],
+)
+def test_settings_of_every_task_are_flat_and_plain(task: Any) -> None:
+    found = dict(ps.module_for(task).hparams)
+    assert found["task.kind"] == task.kind and found["train.epochs"] == 10 and len(found) > 30
+    assert all(value is None or isinstance(value, (str, int, float, list)) for value in found.values())
+
+
+@pytest.mark.parametrize(("wrong", "said"), [
+    ({"limit_train_batches": 1}, "limit_train_batches is an argument of Lightning's Trainer: pass it to yours"),
+    ({"max_epochs": 3}, "here it is called epochs"),
+    ({"epoch": 3}, "Did you mean 'epochs'?"),
+])  # fmt: skip
+def test_arguments_that_are_not_of_a_module_are_told_where_they_belong(wrong: dict[str, Any], said: str) -> None:
+    with pytest.raises(ps.RecipeError, match=re.escape(said)):
+        ps.module_for(Tiny(), Shades(50), **wrong)

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
+import warnings
 from pathlib import Path
 from typing import Any
 
+import lightning.pytorch as lightning
 import pytest
 import torch
 import yaml
@@ -188,3 +191,46 @@ class Broken(Shades):
         if raw.index == 3:
             raise OSError("too dark")
         return super().decode(raw)
+
+
+@pytest.mark.parametrize(("wrong", "said"), [
+    ({"trainer": {"limit_train_batchs": 1}}, "no argument 'limit_train_batchs'. Did you mean 'limit_train_batches'?"),
+    ({"limit_train_batchs": 1}, "there is no option 'limit_train_batchs'. Did you mean 'limit_train_batches'?"),
+    ({"enable_progress_bar": False}, "an argument of Lightning's Trainer; here it is called progress."),
+    ({"max_epochs": 1}, "here it is called epochs."),
+    ({"epoch": 1}, "Did you mean 'epochs'?"),
+    ({"devices": "x"}, "devices='x' must be auto, a number of devices or their numbers, such as 2 or [0, 1]."),
+    ({"devices": 0}, "devices=0 must be auto"),
+])  # fmt: skip
+def test_an_argument_that_is_wrong_is_said_before_a_folder_is_made(
+    tmp_path: Path, wrong: dict[str, Any], said: str
+) -> None:
+    with pytest.raises(ps.RecipeError) as caught:
+        trained(tmp_path / "run", **wrong)
+    assert said in str(caught.value)
+    assert not (tmp_path / "run").exists()
+
+
+def test_arguments_of_the_trainer_are_passed_on(tmp_path: Path) -> None:
+    run = trained(tmp_path / "run", limit_train_batches=1, epochs=3)
+    assert [line["step"] for line in run.metrics() if "train_loss" in line] == [1, 2, 3]
+
+
+def test_every_logger_gets_the_settings_flat(tmp_path: Path) -> None:
+    run = trained(tmp_path / "run", logger=None)
+    written = yaml.safe_load((run.folder / "tensorboard" / "hparams.yaml").read_text())
+    assert written["train.epochs"] == 2 and written["train.learning_rate"] == 0.01
+    assert written["train.batch_size"] == 8 and written["task.kind"] == "tiny"
+
+
+def test_a_machine_with_slurm_gives_no_hint_about_srun(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    command = tmp_path / "bin" / "srun"
+    command.parent.mkdir()
+    command.write_text("#!/bin/sh\nexit 1\n")
+    command.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{command.parent}{os.pathsep}{os.environ['PATH']}")
+    with warnings.catch_warnings():
+        warnings.filterwarnings("error", ".*srun.*")
+        trained(tmp_path / "run", epochs=1)
+        with pytest.raises(Warning, match="srun"):  # Lightning alone would
+            lightning.Trainer(accelerator="cpu", logger=False, enable_checkpointing=False)

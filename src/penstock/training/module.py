@@ -18,17 +18,20 @@ from typing import Any
 import lightning.pytorch as lightning
 import torch
 
+from penstock.errors import RecipeError
 from penstock.runs.layout import plain
 from penstock.seeds import random_bits
+from penstock.tasks.checkpoints import read_checkpoint
 from penstock.tasks.task import Batch, Scores, Task
 from penstock.training.batch_statistics import learned_statistics
 from penstock.training.feeds import Feed, Rank
 from penstock.training.finiteness import check_finite
 from penstock.training.freezing import frozen_stages
-from penstock.training.learning_rates import Plateau, rate_factor
+from penstock.training.learning_rates import Plateau, learning_rate, rate_factor
 from penstock.training.means import Means
 from penstock.training.optimizers import make_optimizer
 from penstock.training.options import TrainOptions
+from penstock.training.resources import chosen_batch_size
 
 CHECKPOINT_VERSION = 1
 STEP_STREAM, RANK_STREAM = 0x7E11, 0x7E12  # of random numbers, apart from those of flows
@@ -62,11 +65,42 @@ class Module(lightning.LightningModule):
         super().__init__()
         self.task, self.network, self.options, self.feed = task, network, options, feed
         self.learning_rate, self.recipe = learning_rate, plain(recipe or {})
+        self.save_hyperparameters(self._hyperparameters())  # which Lightning gives to every logger
         self.last_evaluation: Evaluation | None = None
         self._plateau = Plateau()
         self._means = Means()
         for _, stage in frozen_stages(task, network, options.freeze):
             stage.requires_grad_(False)
+
+    def _hyperparameters(self) -> dict[str, Any]:
+        """Settings by section and name, flat, as loggers compare them; the learning rate is the one that is used."""
+        task = {"kind": self.task.kind, **self.task.settings()}
+        sections = self.recipe or {"task": plain(task), "train": plain(vars(self.options))}
+        size = {} if self.feed is None else {"train.batch_size": self.feed.batch_size}
+        return {**_flat(sections), **size, "train.learning_rate": self.learning_rate}
+
+    @classmethod
+    def load_from_checkpoint(
+        cls, checkpoint_path: Any, map_location: Any = None, *, strict: bool = True, **others: Any
+    ) -> Module:
+        """The module that a checkpoint was written of, with task, settings and weights, and without data.
+
+        `ps.load` gives a model that predicts; `ps.module_for(task, data)` a module that begins anew.
+        """
+        if others:
+            raise RecipeError(
+                f"load_from_checkpoint has no option {next(iter(others))!r}: a checkpoint knows its task."
+            )
+        found = read_checkpoint(checkpoint_path)
+        train = found.meta.get("train")
+        if train is None:
+            raise RecipeError(f"{checkpoint_path} is of no module that is trained at once: use ps.load for it.")
+        options = TrainOptions(**train["options"])
+        size = chosen_batch_size(options, 2**62, "cpu")
+        rate = train.get("learning_rate") or learning_rate(options, size)
+        module = cls(found.task, found.task.network(), options, learning_rate=rate, recipe=found.meta.get("recipe"))
+        module.network.load_state_dict(found.weights, strict=strict)
+        return module if map_location is None else module.to(map_location)
 
     # Data
 
@@ -221,6 +255,7 @@ class Module(lightning.LightningModule):
             "thresholds": plain(getattr(self.task, "thresholds", {})),
             "train": {
                 "options": plain(vars(self.options)),
+                "learning_rate": self.learning_rate,
                 "plateau": self._plateau.state(),
                 "means": self._means.state(),
                 "epoch_means": plain(self._epoch_means),
@@ -234,6 +269,14 @@ class Module(lightning.LightningModule):
         train = checkpoint.get("penstock", {}).get("train", {})
         if train:
             self._plateau, self._means = Plateau(**train["plateau"]), Means.restored(train["means"])
+
+
+def _flat(values: Mapping[str, Any], before: str = "") -> dict[str, Any]:
+    """Values of sections by their names from the outermost one on: train.epochs."""
+    found: dict[str, Any] = {}
+    for name, value in values.items():
+        found |= _flat(value, f"{before}{name}.") if isinstance(value, Mapping) else {f"{before}{name}": value}
+    return found
 
 
 def _first_state(checkpoint: Mapping[str, Any]) -> Any:

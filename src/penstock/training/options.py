@@ -106,6 +106,7 @@ class TrainOptions:
             _at_least(name, getattr(self, name), 1)
         for name in ("save_top_k", "seed"):
             _at_least(name, getattr(self, name), 0)
+        _check_devices(self.devices)
         if self.batch_size != AUTO:
             _at_least("batch_size", self.batch_size, 1)
         if self.learning_rate != AUTO:
@@ -159,6 +160,20 @@ class RunOptions:
 def _at_least(name: str, value: Any, least: int) -> None:
     if isinstance(value, bool) or not isinstance(value, int) or value < least:
         raise RecipeError(f"{name}={value!r} must be a whole number from {least}.")
+
+
+def _check_devices(devices: Any) -> None:
+    """As Lightning takes them: how many (-1 for all), which ones, or both as text."""
+    numbers = devices.split(",") if isinstance(devices, str) else devices
+    if devices == AUTO or (
+        isinstance(devices, int) and not isinstance(devices, bool) and (devices > 0 or devices == -1)
+    ):
+        return
+    is_list = isinstance(numbers, (tuple, list)) and len(numbers) > 0
+    if not is_list or not all(str(number).strip().removeprefix("-").isdecimal() for number in numbers):
+        raise RecipeError(
+            f"devices={devices!r} must be {AUTO}, a number of devices or their numbers, such as 2 or [0, 1]."
+        )
 
 
 def _above(name: str, value: Any) -> None:

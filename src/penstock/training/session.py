@@ -40,6 +40,7 @@ from penstock.training.resuming import FINISHED, LAST, Beginning, Progress, last
 from penstock.training.run_files import RunDetails, RunLogger
 from penstock.training.settings import Settings
 from penstock.training.stopping import Interrupted, Stopping
+from penstock.training.trainer_arguments import without_srun_hint
 from penstock.training.trainers import (
     LOG_STEPS,
     as_list,
@@ -296,7 +297,7 @@ def _quiet_lightning() -> Iterator[None]:
     for logger in loggers:
         logger.setLevel(logging.WARNING)
     try:
-        with warnings.catch_warnings():
+        with without_srun_hint():
             warnings.filterwarnings("ignore", ".*LeafSpec.*", FutureWarning)  # from torch to Lightning
             warnings.filterwarnings("ignore", ".*log_every_n_steps.*")  # epochs are logged however short they are
             yield

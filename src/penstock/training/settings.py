@@ -43,9 +43,14 @@ class Settings:
         return sections
 
 
+def option_names() -> dict[str, str]:
+    """The options of all sections, and the section of each."""
+    return {one.name: section for section, kind in SECTIONS.items() for one in fields(kind)}
+
+
 def settings_of(options: Mapping[str, Any]) -> Settings:
     """Options by name, each to the section that it belongs to."""
-    homes = {one.name: section for section, kind in SECTIONS.items() for one in fields(kind)}
+    homes = option_names()
     unknown = [name for name in options if name not in homes]
     if unknown:
         raise RecipeError(f"there is no option {unknown[0]!r}.{nearest(unknown[0], list(homes))}")

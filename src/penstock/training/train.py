@@ -39,11 +39,17 @@ def train(
 
     `data` is a pack, a Source, a pair (train, val), or whatever `ps.open` takes. `options` are those of TrainOptions,
     FeedOptions, DataOptions and RunOptions, by name. `logger`, `callbacks` and `trainer` (arguments of its Trainer) go
-    to Lightning; `logger=False` is for none. `transform` is a function of a training sample, or an albumentations
-    pipeline. An unfinished Run of the same settings in `folder` is gone on with.
+    to Lightning, and so do arguments of the Trainer among the options, such as limit_train_batches; `logger=False` is
+    for none. `transform` is a function of a training sample, or an albumentations pipeline. An unfinished Run of the
+    same settings in `folder` is resumed.
     """
     for module in ("torch", "lightning.pytorch", "torchmetrics"):
         require(module, "train", "Training")
+    from penstock.training.trainer_arguments import check_trainer, divide_options
+
+    options, arguments = divide_options(options)
+    trainer = {**arguments, **(trainer or {})}
+    check_trainer(trainer)
     given = {"epochs": epochs, "folder": os.fspath(folder), "resume": resume, **options}
     settings = _complete(settings_of(given), task, data)
     return _trained(task, settings.data.path if data is None else data, settings, logger, callbacks, trainer, transform)

@@ -24,6 +24,7 @@ from penstock.training.module import Module
 from penstock.training.options import AUTO, FeedOptions, TrainOptions
 from penstock.training.resources import chosen_batch_size, chosen_precision
 from penstock.training.settings import settings_of
+from penstock.training.trainer_arguments import check_trainer, divide_options, without_srun_hint
 
 LOG_STEPS = 50
 
@@ -43,6 +44,7 @@ def trainer_for(
     With a `folder`, checkpoints and TensorBoard's files go there. `goal` is what the best checkpoint and early
     stopping are chosen by; a recipe has one. `trainer` are arguments of Lightning's Trainer, which have the last word.
     """
+    check_trainer(trainer)
     options = train_options(recipe)
     goal = goal_of(options, goal or _goal_in(recipe))
     own = [] if folder is None or not options.checkpoints else [_keeper(Path(folder), goal, options)]
@@ -56,8 +58,9 @@ def trainer_for(
     given["plugins"] = [*as_list(given.get("plugins")), WholeCheckpoints()]
     need_accelerator(given["accelerator"])
     try:
-        return lightning.Trainer(**given)
-    except (MisconfigurationException, ValueError) as error:  # such as more devices than there are
+        with without_srun_hint():
+            return lightning.Trainer(**given)
+    except (MisconfigurationException, TypeError, ValueError) as error:  # such as more devices than there are
         raise RecipeError(f"Lightning does not take these settings: {error}") from error
 
 
@@ -144,7 +147,10 @@ def module_for(task: Task, data: Any = None, *, transform: Callable[..., Any] | 
             f"{type(task).__name__} is trained in stages ({names}), each with a module of its own: "
             'ps.module_for(task.stage("frames"), data). ps.train runs them one after another.'
         )
-    settings = settings_of(options)
+    own, others = divide_options(options)
+    if others:
+        raise RecipeError(f"{next(iter(others))} is an argument of Lightning's Trainer: pass it to yours.")
+    settings = settings_of(own)
     if data is None:
         rate = learning_rate(settings.train, chosen_batch_size(settings.train, 2**62, device_type(settings.train)))
         return Module(task, begun_network(task, settings.train.seed), settings.train, learning_rate=rate)
