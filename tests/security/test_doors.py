@@ -25,6 +25,7 @@ DOORS = {
         "exporting/formats/numpy.py",
     ),
     r"\byaml\.(safe_)?(load|load_all|full_load|unsafe_load)\(": ("storage/documents.py",),
+    r"\bh5py\.File\((?!.*\"w\")": ("codecs/hdf5_doors.py",),
     r"\bcv2\.(imdecode|imread|VideoCapture)\(": ("codecs/images.py",),
     r"(?<![\w.])(eval|exec)\(": (),
     r"\b__import__\(": (),

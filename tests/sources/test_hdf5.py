@@ -168,7 +168,7 @@ def test_numbers_texts_and_vectors_become_fields(tmp_path: Path) -> None:
 def _read_in_a_fork(source: ps.HDF5, queue: Any) -> None:
     opened = []
     original = hdf5_files.open_hdf5
-    hdf5_files.open_hdf5 = lambda path: opened.append(path) or original(path)  # type: ignore[func-returns-value]
+    hdf5_files.open_hdf5 = lambda path, **_: opened.append(path) or original(path)  # type: ignore[func-returns-value]
     values = [int(source[index]["image"][0, 0, 0]) for index in range(len(source))]
     queue.put((values, len(opened)))
 

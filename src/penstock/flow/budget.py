@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import functools
-import os
 import threading
-from pathlib import Path
 
 from penstock.errors import RecipeError
+from penstock.storage.free_memory import free_bytes as free_bytes
 
 SHARE_OF_FREE = 0.5
 _UNITS = {"kb": 2**10, "mb": 2**20, "gb": 2**30, "tb": 2**40}
@@ -73,54 +72,6 @@ class Allowance:
 def process_budget() -> Budget:
     """The budget that all flows of this process share: half of what was free when the first one asked."""
     return Budget(int(free_bytes() * SHARE_OF_FREE))
-
-
-def free_bytes() -> int:
-    """Memory that the machine, or the control group of this process, has left."""
-    return min(_machine_free(), *_group_free())
-
-
-def _machine_free() -> int:
-    try:
-        for line in Path("/proc/meminfo").read_text().splitlines():
-            if line.startswith("MemAvailable:"):
-                return int(line.split()[1]) * 1024
-    except OSError:
-        pass  # not Linux
-    try:
-        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2
-    except (AttributeError, ValueError, OSError):
-        return 4 * 2**30  # Windows tells neither; a laptop has at least twice as much
-
-
-def _group_free() -> list[int]:
-    """What each control group of this process has left, for both versions of control groups."""
-    found = [2**62]
-    for limit, used in _group_files():
-        try:
-            words = limit.read_text().strip(), used.read_text().strip()
-        except OSError:
-            continue
-        if words[0].isdigit():
-            found.append(max(int(words[0]) - int(words[1]), 0))
-    return found
-
-
-def _group_files() -> list[tuple[Path, Path]]:
-    try:
-        lines = Path("/proc/self/cgroup").read_text().splitlines()
-    except OSError:
-        return []
-    files = []
-    for line in lines:
-        _, controllers, path = line.split(":", 2)
-        if controllers == "":
-            folder = Path("/sys/fs/cgroup") / path.lstrip("/")
-            files.append((folder / "memory.max", folder / "memory.current"))
-        elif "memory" in controllers.split(","):
-            for folder in (Path("/sys/fs/cgroup/memory"), Path("/sys/fs/cgroup/memory") / path.lstrip("/")):
-                files.append((folder / "memory.limit_in_bytes", folder / "memory.usage_in_bytes"))
-    return files
 
 
 def bytes_of(value: int | str) -> int | None:

@@ -205,13 +205,12 @@ def prepare_index(
     source: Source, preparation: Preparation, index: int, measured: bool, known: Known
 ) -> Row | BadSample:
     """One sample of a source with random access."""
-    values = known.values
-    if values is None and getattr(source, "encoded_images", False):
-        values = annotations_of(source, index)
-    ahead = known.read
-    stamp = stamp_of(source, index, None if ahead is None else ahead.origin, values) if preparation.stamps else 0
-    hop = "read"
+    values, ahead, stamp, hop = known.values, known.read, 0, "read"
     try:
+        if values is None and getattr(source, "encoded_images", False):
+            values = annotations_of(source, index)
+        if preparation.stamps:
+            stamp = stamp_of(source, index, None if ahead is None else ahead.origin, values)
         raw = source.read(index) if ahead is None else ahead.raw
         hop = "decode"
         if values is not None:

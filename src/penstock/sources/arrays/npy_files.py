@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-import io
+import math
 import struct
 import zipfile
+import zlib
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from penstock.codecs import npy
 from penstock.errors import DataError, Problem
-from penstock.storage.mapped import guarded, mapped_array
+from penstock.storage.free_memory import check_unpacked
+from penstock.storage.mapped import mapped_array
 
 _OBJECTS = "it holds Python objects, which are read by running code from the file"
 _SAID_OF_OBJECTS = ("allow_pickle", "Object arrays", "Python objects")  # by numpy
@@ -22,10 +25,10 @@ _SAVE_AGAIN = "Save plain numbers: np.save(path, np.stack(list_of_arrays))"
 def load_npy(path: Path) -> NDArray[Any]:
     """A .npy file as a mapped array."""
     try:
-        array = guarded(np.load(path, mmap_mode="r", allow_pickle=False))
+        with path.open("rb") as file:
+            return _mapped(path, file, path.stat().st_size)
     except (ValueError, OSError, EOFError) as error:
         raise _unreadable(path, error) from error
-    return array
 
 
 def load_npz(path: Path) -> dict[str, NDArray[Any]]:
@@ -33,7 +36,7 @@ def load_npz(path: Path) -> dict[str, NDArray[Any]]:
     try:
         with zipfile.ZipFile(path) as archive:
             return {info.filename.removesuffix(".npy"): _member(path, archive, info) for info in archive.infolist()}
-    except (zipfile.BadZipFile, OSError, EOFError) as error:
+    except (zipfile.BadZipFile, OSError, EOFError, ValueError, NotImplementedError, struct.error) as error:
         raise _unreadable(path, error) from error
 
 
@@ -41,10 +44,11 @@ def _member(path: Path, archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> NDAr
     try:
         if info.compress_type == zipfile.ZIP_STORED and not info.flag_bits & 0x1:
             return _mapped_member(path, info)
+        check_unpacked(info.file_size, info.compress_size)
         with archive.open(info) as member:
-            array: NDArray[Any] = np.lib.format.read_array(io.BytesIO(member.read()), allow_pickle=False)
-            return array
-    except (ValueError, RuntimeError, EOFError, struct.error, zipfile.BadZipFile) as error:
+            # No more than was declared: what follows is not asked for.
+            return npy.load_npy(member.read(info.file_size))
+    except (ValueError, RuntimeError, EOFError, struct.error, zlib.error, zipfile.BadZipFile) as error:
         raise _unreadable(path, error, info.filename) from error
 
 
@@ -58,22 +62,15 @@ def _mapped_member(path: Path, info: zipfile.ZipInfo) -> NDArray[Any]:
         name_length, extra_length = struct.unpack("<HH", header[26:30])
         start = info.header_offset + 30 + name_length + extra_length
         file.seek(start)
-        shape, is_fortran, dtype = _header(file)
-        if dtype.hasobject:
-            raise ValueError("Object arrays cannot be loaded")
-        begin, count = file.tell(), int(np.prod(shape, dtype=np.int64))
-    if begin - start + count * dtype.itemsize > info.file_size:
-        raise ValueError("its array is cut short")
-    if not count:
+        return _mapped(path, file, min(info.file_size, path.stat().st_size - start))
+
+
+def _mapped(path: Path, file: IO[bytes], size: int) -> NDArray[Any]:
+    """The array that begins here in a file and has at most so many bytes with its header."""
+    shape, is_fortran, dtype = npy.read_npy_header(file, size)
+    if not math.prod(shape) * dtype.itemsize:
         return np.zeros(shape, dtype)
-    return mapped_array(path, dtype, shape, begin, is_fortran=is_fortran)
-
-
-def _header(file: Any) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
-    version = np.lib.format.read_magic(file)
-    read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
-    found: tuple[tuple[int, ...], bool, np.dtype[Any]] = read(file)
-    return found
+    return mapped_array(path, dtype, shape, file.tell(), is_fortran=is_fortran)
 
 
 def _unreadable(path: Path, error: Exception, member: str = "") -> DataError:

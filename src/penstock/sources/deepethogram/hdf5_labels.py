@@ -6,7 +6,8 @@ from pathlib import Path
 
 import numpy as np
 
-from penstock.errors import DataError, Problem, require
+from penstock.codecs.hdf5_doors import DAMAGE, open_hdf5_file
+from penstock.errors import DataError, Problem
 from penstock.sources.tables import Table
 from penstock.sources.videos.frame_labels import BACKGROUND
 
@@ -15,14 +16,13 @@ DATASETS = ("labels", "scores")
 
 def read_hdf5_labels(path: Path, classes: tuple[str, ...]) -> Table:
     """The matrix as a table whose columns are the behaviours of the project."""
-    h5py = require("h5py", "formats", "Reading labels in HDF5")
     try:
-        with h5py.File(path, "r") as file:
+        with open_hdf5_file(path, "Reading labels in HDF5") as file:
             name = next((name for name in DATASETS if name in file), None)
             values = None if name is None else np.asarray(file[name][()])
             there = ", ".join(file) or "none"
-    except OSError as error:
-        raise _wrong(path, f"cannot be opened as HDF5 ({error})") from error
+    except DAMAGE as error:
+        raise _wrong(path, f"cannot be opened as HDF5 ({error or type(error).__name__})") from error
     if values is None:
         raise _wrong(path, f"has no dataset {' or '.join(DATASETS)}; there are {there}")
     return _table(path, _upright(path, values), classes)

@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from penstock.codecs.hdf5_doors import DAMAGE
 from penstock.errors import DataError, Problem
 from penstock.sources.columns.column_source import ColumnSource
 from penstock.sources.columns.grouped_arrays import Named, tables_of
@@ -76,8 +77,8 @@ def _opened(files: Sequence[Path], wait: LockWait) -> list[dict[str, Named]]:
                 found.append(named_columns(Hdf5File(file, wait), handle))
         except DataError as error:
             problems += error.problems
-        except (OSError, RuntimeError) as error:
-            what = f"its datasets cannot be read ({error})"
+        except DAMAGE as error:
+            what = f"its datasets cannot be read ({error or type(error).__name__})"
             problems.append(Problem(str(file), None, what, "It is damaged; write it again"))
     if problems:
         raise DataError(problems)

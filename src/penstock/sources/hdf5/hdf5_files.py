@@ -10,7 +10,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
-from penstock.errors import DataError, Problem, require
+from penstock.codecs.hdf5_doors import open_hdf5_file
+from penstock.errors import DataError, Problem
 
 Read = TypeVar("Read")
 
@@ -53,7 +54,7 @@ class Hdf5File:
     def _handle(self, process: int) -> Any:
         handles: dict[int, Any] = self._local.__dict__.setdefault("handles", {})
         if process not in handles:
-            handles[process] = open_hdf5(self.path)
+            handles[process] = open_hdf5(self.path, check=False)
         return handles[process]
 
     def read(self, name: str, row: Any) -> Any:
@@ -72,11 +73,10 @@ class Hdf5File:
             yield
 
 
-def open_hdf5(path: Path) -> Any:
-    """An open file, or an error that says what is wrong with it."""
-    h5py = require("h5py", "formats", "Reading HDF5")
+def open_hdf5(path: Path, *, check: bool = True) -> Any:
+    """An open file, or an error that says what is wrong with it; what was opened before need not be checked again."""
     try:
-        return h5py.File(path, "r", rdcc_nbytes=CHUNK_CACHE_BYTES)
+        return open_hdf5_file(path, check=check, rdcc_nbytes=CHUNK_CACHE_BYTES)
     except FileNotFoundError:
         raise DataError([Problem(str(path), None, "no such file", "Check the path")]) from None
     except OSError as error:

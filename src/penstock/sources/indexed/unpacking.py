@@ -17,6 +17,7 @@ import xxhash
 from penstock.errors import DataError, Problem
 from penstock.sources.indexed.mapped_files import FileState, state_of
 from penstock.storage.cache_folder import cache_folder
+from penstock.storage.free_memory import check_unpacked
 
 _CHUNK_BYTES = 1 << 20
 _WINDOW_BITS = {"gzip": 31, "zlib": 15}
@@ -31,6 +32,8 @@ def unpacked_file(state: FileState, compression: str, ending: str) -> FileState:
             return state_of(os.fspath(target))
         target.parent.mkdir(parents=True, exist_ok=True)
         return _unpack(state.path, compression, target)
+    except ValueError as error:
+        raise DataError([Problem(state.path, None, f"it is refused: {error}", "Unpack it yourself")]) from error
     except (OSError, RuntimeError) as error:  # RuntimeError: there is no home folder
         remedy = "Make room, set PENSTOCK_CACHE to another folder, or unpack it yourself"
         raise DataError([Problem(state.path, None, f"cannot be unpacked: {error}", remedy)]) from error
@@ -43,6 +46,7 @@ def _unpack(path: str, compression: str, target: Path) -> FileState:
         with os.fdopen(handle, "wb") as out, Path(path).open("rb") as file:
             for piece in unpacked_pieces(file, path, compression):
                 out.write(piece)
+                check_unpacked(out.tell(), file.tell(), in_memory=False)
         Path(name).replace(target)
     except BaseException:
         Path(name).unlink(missing_ok=True)

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from penstock.errors import DataError, Problem
 from penstock.sources.columns.mapped_files import mapped_bytes
+from penstock.storage.free_memory import check_unpacked
 
 _CODECS = {"zstd": "zstd", "gz": "gzip", "br": "brotli", "snappy": "snappy"}
 _HASHES = {"xxh32": xxhash.xxh32, "xxh64": xxhash.xxh64, "xxh128": xxhash.xxh128}
@@ -104,8 +105,9 @@ def _unpacked(entry: ShardEntry, path: Path, data: memoryview) -> memoryview:
 
     kind = entry.compression.partition(":")[0]
     try:
+        check_unpacked(entry.raw.size, len(data))
         if kind == "bz2":
-            found = memoryview(bz2.decompress(data))
+            found = memoryview(bz2.BZ2Decompressor().decompress(data, entry.raw.size + 1))
         elif kind in _CODECS:
             found = memoryview(pa.decompress(pa.py_buffer(data), entry.raw.size, codec=_CODECS[kind])).cast("B")
         else:

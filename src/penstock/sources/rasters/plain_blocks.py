@@ -130,7 +130,7 @@ def plain_raster(path: Path, dataset: Any) -> PlainBlocks | None:
     try:
         with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
             found = tiff.plain_blocks(data)
-    except (OSError, ValueError, struct.error):
+    except (OSError, ValueError, OverflowError, IndexError, struct.error):
         return None
     if found is None or found[:2] != (dataset.width, dataset.height) or min(found[:4]) < 1:
         return None
@@ -139,9 +139,9 @@ def plain_raster(path: Path, dataset: Any) -> PlainBlocks | None:
 
 def _with_every_block(path: Path, found: tiff.Blocks) -> PlainBlocks | None:
     across, down = -(-found.width // found.block_width), -(-found.height // found.block_height)
-    offsets = np.array(found.offsets, np.int64)
-    if len(offsets) != across * down:
+    if len(found.offsets) != across * down or max(found.offsets) > path.stat().st_size:
         return None
+    offsets = np.array(found.offsets, np.int64)
     rows = np.full((down, 1), found.block_height)
     if found.is_striped:
         rows[-1] = found.height - (down - 1) * found.block_height

@@ -13,7 +13,6 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -22,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from penstock.codecs.headers import UnreadableImage, read_header
+from penstock.codecs.npy import load_npy
 from penstock.errors import RecipeError, nearest
 from penstock.samples import RESERVED, Field
 from penstock.storage.documents import load_json
@@ -178,6 +178,6 @@ def found_in(value: Any, inside: Sequence[str]) -> Any:
 
 def array_of(data: bytes) -> NDArray[Any]:
     try:
-        return np.asarray(np.load(io.BytesIO(data), allow_pickle=False))
-    except (ValueError, EOFError, OSError) as error:
+        return load_npy(data)
+    except ValueError as error:
         raise UnreadableMember(f"its npy file cannot be read (nothing pickled is): {error}") from error

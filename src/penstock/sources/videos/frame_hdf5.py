@@ -14,8 +14,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from penstock.codecs.hdf5_doors import open_hdf5_file
 from penstock.codecs.images import decode_image
-from penstock.errors import DataError, Problem, require
+from penstock.errors import DataError, Problem
 from penstock.samples import Origin
 from penstock.sources.paths import origin_of
 from penstock.sources.videos.framing import Framing, framed_pixels
@@ -32,6 +33,7 @@ class FrameHdf5:
         self._path = path
         self._framing = framing
         self._count: int | None = None
+        self._checked = False
         self._local = threading.local()
 
     def __getstate__(self) -> dict[str, Any]:
@@ -52,9 +54,9 @@ class FrameHdf5:
         return dataset
 
     def _open(self) -> Any:
-        h5py = require("h5py", "formats", "Reading HDF5 videos")
         try:
-            opened = h5py.File(self._path, "r")
+            opened = open_hdf5_file(self._path, "Reading HDF5 videos", check=not self._checked)
+            self._checked = True
         except OSError as error:
             raise unreadable(self.file, f"it cannot be opened as HDF5 ({error})") from error
         if DATASET not in opened:

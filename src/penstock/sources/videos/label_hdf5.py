@@ -14,7 +14,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from penstock.errors import DataError, Problem, require
+from penstock.codecs.hdf5_doors import DAMAGE, open_hdf5_file
+from penstock.errors import DataError, Problem
 from penstock.sources.tables import Table
 from penstock.sources.videos.frame_labels import BACKGROUND
 
@@ -25,12 +26,11 @@ _NEEDED = ({"predictions", "class_names"}, {"P", "thresholds", "class_names"})
 
 def read_label_hdf5(path: Path) -> Table:
     """The behaviours of every frame as a table of one column each."""
-    h5py = require("h5py", "formats", "Reading labels in HDF5")
     try:
-        with h5py.File(path, "r") as file:
+        with open_hdf5_file(path, "Reading labels in HDF5") as file:
             found = _columns(path, _group(path, file))
-    except OSError as error:
-        raise _wrong(path, f"cannot be opened as HDF5 ({error})") from error
+    except DAMAGE as error:
+        raise _wrong(path, f"cannot be opened as HDF5 ({error or type(error).__name__})") from error
     lengths = {len(values) for values in found.values()}
     return Table(path.as_posix(), path.parent, found, np.arange(max(lengths, default=0), dtype=np.int64))
 
