@@ -7,6 +7,7 @@ Exit codes: 0 fine, 1 a look found problems, 2 wrong option, 3 the user's files,
 from __future__ import annotations
 
 import importlib
+import io
 import os
 import re
 import sys
@@ -85,6 +86,9 @@ def penstock(debug: bool) -> None:
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run a command and leave with its exit code; errors become one message."""
     given = list(sys.argv[1:] if arguments is None else arguments)
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):  # names of files that are not UTF-8 are shown all the same
+            stream.reconfigure(errors="backslashreplace")
     # Taken out here, so that it may stand anywhere and is known before anything can fail.
     sys.exit(_run([argument for argument in given if argument != "--debug"], debug="--debug" in given))
 

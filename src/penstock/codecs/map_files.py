@@ -29,6 +29,7 @@ from typing import Any
 from penstock.codecs.headers import UnreadableImage, sniff
 from penstock.errors import RecipeError, nearest, require
 from penstock.storage.documents import load_json
+from penstock.storage.file_names import readable_name
 
 # Enough for the row of blocks under one row of tiles; GDAL would take 5 % of the machine.
 CACHE_BYTES = 64 << 20
@@ -139,6 +140,8 @@ def _check_local(path: Path) -> None:
     """Nothing but a file of the system: GDAL takes paths that begin with /vsi as addresses and archives."""
     if path.absolute().as_posix().startswith("/vsi"):
         raise RefusedFile("it is a virtual path of GDAL", "Name a file on the disk")
+    if readable_name(str(path)) != str(path):
+        raise RefusedFile("its name is not UTF-8, and GDAL opens no such file", "Rename it")
     if not path.is_file():
         path.stat()  # raises what is wrong, where it is not there
         raise RefusedFile("it is not a file", "Name a file")

@@ -14,6 +14,7 @@ from penstock.codecs.images import decode_image
 from penstock.errors import DataError, Problem
 from penstock.samples import Field, Origin, Raw, Sample, Schema, sample_at
 from penstock.sources.paths import IMAGE_ENDINGS, expand, files_below, origin_of, read_bytes
+from penstock.storage.file_names import readable_name
 
 PathLike = str | os.PathLike[str]
 
@@ -45,12 +46,13 @@ class ImageFiles:
 
     def annotations(self, index: int) -> Sample:
         """The path; each image is a group of its own."""
-        return {"key": self.files[index], "group": self.files[index]}
+        name = readable_name(self.files[index])
+        return {"key": name, "group": name}
 
     def column(self, name: str) -> NDArray[Any]:
         if name not in ("key", "group"):
             raise KeyError(name)
-        return np.array(self.files, dtype=object)
+        return np.array([readable_name(file) for file in self.files], dtype=object)
 
     def origin(self, index: int) -> Origin:
         return origin_of(self.files[index])

@@ -6,6 +6,8 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from penstock.storage.file_names import readable_name
+
 # More names than this are counted instead of listed.
 LISTED_NAMES = 8
 
@@ -17,8 +19,10 @@ def provenance(**given: Any) -> dict[str, Any]:
 
 def _plain(value: Any) -> Any:
     if isinstance(value, os.PathLike):
-        return os.fspath(value)
-    if isinstance(value, str | int | float | bool):
+        return readable_name(os.fspath(value))
+    if isinstance(value, str):
+        return readable_name(value)
+    if isinstance(value, int | float | bool):
         return value
     if isinstance(value, Mapping):
         return f"{len(value)} entries"

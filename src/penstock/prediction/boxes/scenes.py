@@ -24,6 +24,7 @@ from penstock.sources.rasters.raster_options import PixelOptions
 from penstock.sources.rasters.raster_pixels import DamagedTile, PixelRules, TilePixels, to_rgb, valid_pixels
 from penstock.sources.rasters.raster_windows import Handles
 from penstock.storage.blocks import Blocks
+from penstock.storage.file_names import readable_name
 
 Pixels = NDArray[np.uint8]
 # Photos that decode in a moment and take some 200 MB; what is larger is read as a raster.
@@ -87,7 +88,7 @@ def photo_scene(path: Path) -> Scene:
         pixels = decode_image(read_bytes(path))
     except (OSError, UnreadableImage) as error:
         raise HopError("decode", str(path), str(error)) from error
-    return image_scene(os.fspath(path), pixels)
+    return image_scene(readable_name(os.fspath(path)), pixels)
 
 
 def image_scene(name: str, pixels: Pixels) -> Scene:
@@ -120,7 +121,7 @@ def raster_scene(raster: RasterFile, allow_drivers: tuple[str, ...] = ()) -> Sce
     # Where pixels have to be converted, that takes longer than decoding them, and GDAL does none of it; where nothing
     # has to be decoded, it has no part at all.
     is_parallel = raster.is_geotiff and raster.rules.is_rgb and raster.plain is None
-    return Scene(os.fspath(raster.path), raster.width, raster.height, place, False, read, is_parallel)
+    return Scene(readable_name(os.fspath(raster.path)), raster.width, raster.height, place, False, read, is_parallel)
 
 
 def _image(tile: TilePixels, rules: PixelRules, memory: Blocks) -> Pixels | None:

@@ -19,6 +19,7 @@ from penstock.errors import DataError, Problem
 from penstock.sources.boxes.rows import ImageName
 from penstock.sources.paths import IMAGE_ENDINGS, unsafe
 from penstock.sources.reading import ReadingOptions
+from penstock.storage.file_names import readable_name
 
 # Opening a file is waiting, not computing: more threads than cores hide it. A task of one file would cost more
 # in handing over than in reading.
@@ -160,7 +161,7 @@ def keys_of(files: Sequence[Path]) -> list[str]:
         return []
     whole = [str(file.absolute()) for file in files]
     folder = os.path.commonpath([os.path.dirname(path) for path in whole])  # noqa: PTH120 - fast for 10⁵ names
-    return [os.path.relpath(path, folder).replace(os.sep, "/") for path in whole]
+    return [readable_name(os.path.relpath(path, folder).replace(os.sep, "/")) for path in whole]
 
 
 def read_sizes(

@@ -16,6 +16,7 @@ from penstock.sources.columns.tables import Table
 from penstock.sources.hdf5.hdf5_columns import named_columns
 from penstock.sources.hdf5.hdf5_files import Hdf5File, LockWait, open_hdf5
 from penstock.sources.paths import PathLike, expand, files_below
+from penstock.storage.file_names import readable_name
 from penstock.storage.locations import refuses_urls
 
 HDF5_ENDINGS = (".h5", ".hdf5", ".he5", ".hdf")
@@ -95,9 +96,10 @@ def _tables(
     tables: list[Table] = []
     problems: list[Problem] = []
     for file, arrays in zip(files, opened, strict=True):
-        title = file.stem if len(files) > 1 or is_frames else ""
+        name = readable_name(file.stem)
+        title = name if len(files) > 1 or is_frames else ""
         try:
-            tables += tables_of(title, str(file), arrays, options, file.stem if is_frames else None)
+            tables += tables_of(title, str(file), arrays, options, name if is_frames else None)
         except DataError as error:
             problems += error.problems
     if problems:

@@ -21,6 +21,7 @@ from penstock.sources.boxes.box_checks import sorted_labels
 from penstock.sources.boxes.locating import no_images
 from penstock.sources.paths import IMAGE_ENDINGS, natural
 from penstock.sources.patterns import NamePattern
+from penstock.storage.file_names import readable_name
 
 SPLIT_FOLDERS = frozenset({"train", "val", "valid", "validation", "test"})
 
@@ -90,7 +91,7 @@ def named_list(root: str, pattern: NamePattern, classes: tuple[str, ...] | None)
     files = images_under(root)
     if not files:
         raise no_images(root)
-    labels = [pattern.value(os.path.basename(file)) or "" for file in files]  # noqa: PTH119 - fast for 10⁶ names
+    labels = [readable_name(pattern.value(os.path.basename(file)) or "") for file in files]  # noqa: PTH119 - fast for 10⁶ names
     problems = [
         Problem(file, None, f"its name does not fit the pattern {pattern.text!r}", "Rename it, or change the pattern")
         for file, label in zip(files, labels, strict=True)
@@ -109,7 +110,7 @@ def folder_list(root: str, classes: tuple[str, ...] | None) -> ImageList:
     for split, folder in _class_folders(folders):
         images = images_under(folder)
         found.files += images
-        found.labels += [os.path.basename(folder)] * len(images)  # noqa: PTH119 - as above
+        found.labels += [readable_name(os.path.basename(folder))] * len(images)  # noqa: PTH119 - as above
         found.splits += [split] * len(images)
         if not images:
             what = "the folder holds no images and is not a class"
@@ -174,4 +175,4 @@ def number_labels(
 
 def _keys(files: list[str], root: str) -> tuple[str, ...]:
     start = len(root) + 1
-    return tuple(file[start:] for file in files)
+    return tuple(readable_name(file[start:]) for file in files)

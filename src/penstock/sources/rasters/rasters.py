@@ -21,6 +21,7 @@ from penstock.sources.rasters.raster_files import RasterFile, describe_raster
 from penstock.sources.rasters.raster_options import PixelOptions
 from penstock.sources.rasters.raster_parts import RasterPart, UnreadablePart, tiles_with_data
 from penstock.sources.rasters.raster_windows import Handles
+from penstock.storage.file_names import readable_name
 from penstock.storage.locations import refuses_urls
 
 RASTER_ENDINGS = IMAGE_ENDINGS | {".jp2", ".img"}
@@ -255,9 +256,9 @@ def raster_paths(rasters: PathLike | Sequence[PathLike]) -> list[Path]:
 def _names(files: Sequence[Path]) -> dict[Path, str]:
     """The name of each file; where two have the same, with as many folders as tell all of them apart."""
     if max(Counter(file.name for file in files).values()) == 1:
-        return {file: file.name for file in files}
+        return {file: readable_name(file.name) for file in files}
     shared = Path(os.path.commonpath([file.parent.absolute() for file in files]))
-    return {file: file.absolute().relative_to(shared).as_posix() for file in files}
+    return {file: readable_name(file.absolute().relative_to(shared).as_posix()) for file in files}
 
 
 def _place(file: Path, name: str, annotations: RasterAnnotations, groups: NamePattern | None) -> _Place:

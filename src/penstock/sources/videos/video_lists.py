@@ -16,6 +16,7 @@ from penstock.sources.videos.framing import Framing
 from penstock.sources.videos.pictures import Footage
 from penstock.sources.videos.video_cursors import Cursors
 from penstock.sources.videos.video_files import VideoFile
+from penstock.storage.file_names import readable_name
 
 # What DeepEthogram writes beside its videos, which holds results and no frames.
 _NO_VIDEO = ("_outputs", "_labels", "_scores")
@@ -36,7 +37,7 @@ class NamedVideo:
 def list_videos(videos: PathLike | Sequence[PathLike]) -> list[NamedVideo]:
     """A path, pattern, folder or list of these as videos, in order, each once."""
     paths = list(dict.fromkeys(path for given in expand(videos) for path in _inside(given)))
-    return [NamedVideo(name, path) for name, path in zip(_names(paths), paths, strict=True)]
+    return [NamedVideo(readable_name(name), path) for name, path in zip(_names(paths), paths, strict=True)]
 
 
 def open_footage(path: Path, framing: Framing, cursors: Cursors) -> Footage:
