@@ -86,6 +86,15 @@ class DataError(PenstockError):
         self.problems: tuple[Problem, ...] = tuple(problems)
         super().__init__(self._message())
 
+    @property
+    def is_unreadable(self) -> bool:
+        """Whether it is about samples that cannot be had, and nothing else."""
+        return all(problem.unreadable for problem in self.problems if not problem.warning)
+
+    @property
+    def reasons(self) -> str:
+        return "; ".join(problem.what for problem in self.problems)
+
     def _message(self) -> str:
         shown = [str(problem) for problem in self.problems[:SHOWN_PROBLEMS]]
         hidden = len(self.problems) - len(shown)

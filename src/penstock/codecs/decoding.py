@@ -2,10 +2,11 @@
 
 A pass decodes with FFmpeg's threads. They lose frames without a word when a packet near the end is damaged,
 so at the first sign of damage the pass starts again with one thread, skips what was already given, and goes on.
-Frames in front of a damaged tail count; those few that a decoder still gives from behind it, because frames are
-stored in another order than they are shown, do not, nor do those that are shown before it and were made with its help.
-The same holds for the end of a file that is cut off. Damage with more good frames after it is an error, because every
-label after it would belong to another frame.
+
+If packets say when they are shown (`timed_decoding.py`), a frame that does not decode is a `Lost` one in its place, so
+that every frame after it keeps its number; those at the end are left out. If they do not (AVI), frames in front of
+a damaged tail count, those few that a decoder still gives from behind it do not, and damage with more good frames after
+it is an error, because every label after it would belong to another frame.
 """
 
 from __future__ import annotations
@@ -15,8 +16,9 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from penstock.codecs.timed_decoding import Lost, TimedAttempt
 from penstock.codecs.video import Frame, UnreadableVideo, open_video, pyav
-from penstock.codecs.video_ends import PacketEnd, has_no_presentation_times, must_show
+from penstock.codecs.video_ends import PacketEnd, has_no_presentation_times, may_show, must_show
 from penstock.codecs.video_groups import codec_of
 
 
@@ -29,20 +31,21 @@ class DecodingPass:
         self.frame_count = 0
         self.damaged_packets = 0
 
-    def __iter__(self) -> Iterator[Frame]:
+    def __iter__(self) -> Iterator[Frame | Lost]:
         if self._parallel:
             attempt = _Attempt(self._path, parallel=True)
             yield from self._counted(attempt.frames())
             if not attempt.suspicious:
                 return
-        careful = _Attempt(self._path, parallel=False)
+        timed = TimedAttempt(self._path)
+        careful = timed if timed.is_timed else _Attempt(self._path, parallel=False)
         yield from self._counted(islice(careful.frames(), self.frame_count, None))
         self.damaged_packets = careful.damaged
 
-    def _counted(self, frames: Iterator[Frame]) -> Iterator[Frame]:
+    def _counted(self, frames: Iterator[Frame | Lost]) -> Iterator[Frame | Lost]:
         for frame in frames:
+            yield frame._replace(number=self.frame_count) if isinstance(frame, Lost) else frame
             self.frame_count += 1
-            yield frame
 
 
 class _Attempt:
@@ -65,6 +68,7 @@ class _Attempt:
         self._cut_off = False
         self._sure_until: int | None = None  # presentation time behind which the end of the file may lack frames
         self._is_timed = True
+        self._begin: int | None = None  # when the key frame is shown that the file begins with
         self._stopped = False
 
     @property
@@ -124,8 +128,11 @@ class _Attempt:
     def _decode(self, stream: Any, packet: Any) -> list[Frame]:
         shown_at = None if packet is None else packet.pts
         if packet is not None and not packet.is_discard:
+            if not self._waiting and self._last is None and packet.is_keyframe:
+                self._begin = packet.pts
             self._expect(shown_at)
-            if self._is_timed and must_show(packet, codec_of(stream)):
+            codec = codec_of(stream)
+            if self._is_timed and must_show(codec) and may_show(packet, codec):
                 self._due.add(packet.pts)
         try:
             decoded: list[Frame] = stream.codec_context.decode(packet)
@@ -153,9 +160,10 @@ class _Attempt:
 
     def _miss_before(self, frame: Frame) -> None:
         """Note the damage of frames that should have come before this one; those before the first may lack theirs."""
-        if frame.pts is None or self._last is None:
+        begin = self._begin if self._last is None else self._last + 1
+        if frame.pts is None or begin is None:
             return
-        lost = [time for time in self._due if self._last < time < frame.pts]
+        lost = [time for time in self._due if begin <= time < frame.pts]
         self._due.difference_update(lost)
         for time in sorted(lost):
             self._fail(time)

@@ -13,6 +13,8 @@ WITHOUT_PRESENTATION_TIMES = frozenset({"avi", "h264", "hevc", "m4v", "mpegvideo
 _SILENT = frozenset({"hevc", "mpeg4"})
 # Frames that a camera left out are packets of MPEG-4 without a picture.
 _WITHOUT_PICTURE_BYTES = 8
+# VP8 stores pictures that others are made of and that are never shown; this bit of the first byte is set in the others.
+_VP8_SHOWN = 0x10
 
 
 class PacketEnd:
@@ -66,9 +68,16 @@ class PacketEnd:
         return float(units * self._stream.time_base * (self._stream.average_rate or 0))
 
 
-def must_show(packet: Any, codec: str) -> bool:
-    """Whether a frame must come of a packet, so that it is damaged where none comes."""
-    return codec in _SILENT and packet.pts is not None and packet.size > _WITHOUT_PICTURE_BYTES
+def must_show(codec: str) -> bool:
+    """Whether a frame must come of each packet that may show one, so that it is damaged where none comes."""
+    return codec in _SILENT
+
+
+def may_show(packet: Any, codec: str) -> bool:
+    """Whether a packet holds a frame that is shown."""
+    if codec == "vp8":
+        return bool(bytes(packet)[0] & _VP8_SHOWN)
+    return packet.pts is not None and not (codec == "mpeg4" and packet.size <= _WITHOUT_PICTURE_BYTES)
 
 
 def has_no_presentation_times(opened: Opened) -> bool:

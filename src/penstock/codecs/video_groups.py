@@ -17,6 +17,7 @@ from __future__ import annotations
 import re
 from collections import deque
 from collections.abc import Generator, Iterable, Iterator
+from itertools import chain
 from typing import Any
 
 from penstock.codecs.video import Frame, Opened, pyav
@@ -159,12 +160,19 @@ class GroupDecoder:
             pass
 
     def frames(self, packets: Iterable[Any]) -> Generator[Frame]:
-        """The frames of a group in the order in which they are shown; frames filled with guesses count as failed."""
+        """The frames of a group in the order in which they are shown.
+
+        Frames filled with guesses count as failed, and so do those that are stored behind a failed one and shown before
+        it: they are made with its help.
+        """
         self.failed = []
+        leaning: set[int] = set()
         try:
-            for packet in [*packets, None]:
+            for packet in chain(packets, [None]):
+                if packet is not None and any(time > packet.pts for time in self.failed):
+                    leaning.add(packet.pts)
                 for frame in self._decoded(packet):
-                    if frame.is_corrupt:
+                    if frame.is_corrupt or frame.pts in leaning:
                         self.failed.append(frame.pts)
                     else:
                         yield frame

@@ -11,6 +11,8 @@ from penstock.codecs.video import Opened, open_video, pyav
 from penstock.codecs.video_ends import PacketEnd, has_no_presentation_times
 from penstock.codecs.video_groups import GroupLimits, Starts, codec_of, may_be_cut
 
+# Some thousand packets are a few megabytes; cameras leave 12 to 300.
+LONGEST_GROUP = 2000
 # Two minutes of a camera. Of longer videos the second reading costs nothing beside decoding, and memory must not grow.
 MOST_KEPT_PACKETS = 4096
 MOST_KEPT_BYTES = 32 << 20

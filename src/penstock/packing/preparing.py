@@ -15,7 +15,7 @@ from penstock.codecs.images import decode_image, encode_image
 from penstock.codecs.kernel.jpeg_headers import jpeg_headers
 from penstock.codecs.kernel.measuring import measure_halved
 from penstock.codecs.resizing import resized, side_target
-from penstock.errors import HopError, PenstockError
+from penstock.errors import DataError, HopError, PenstockError
 from penstock.geometry import as_boxes, parse_size, scaled
 from penstock.packing.fields import checked_pixels, stored_bytes, stored_fields
 from penstock.packing.options import AUTO, PackOptions
@@ -252,8 +252,10 @@ def _attempted(
         made = make(part.decode(raw), preparation)
         hop = "encode"
         return preparation.finished(made, raw.index) if finishes else made
-    except PenstockError:
-        raise
+    except PenstockError as error:
+        if preparation.options.on_bad_sample != "skip" or not (isinstance(error, DataError) and error.is_unreadable):
+            raise
+        return BadSample(f"{key}#{raw.index}", error.reasons)
     except Exception as error:  # noqa: BLE001 - as above
         return _bad(preparation, f"{key} sample {raw.index}", hop, error, 0)
 

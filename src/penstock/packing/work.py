@@ -148,11 +148,9 @@ def _runs(parts: Sequence[Part], start: Place, options: PackOptions) -> Iterator
                 following = raws[-1].index + 1
                 yield _Run(number, raws)
         except DataError as error:
-            unreadable = all(problem.unreadable for problem in error.problems if not problem.warning)
-            if options.on_bad_sample != "skip" or not unreadable:
+            if options.on_bad_sample != "skip" or not error.is_unreadable:
                 raise
-            reason = "; ".join(problem.what for problem in error.problems)
-            yield _Run(number, [], _rest_of(part, following, reason))
+            yield _Run(number, [], _rest_of(part, following, error.reasons))
 
 
 def _rest_of(part: Part, first: int, reason: str) -> BadSample:

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from penstock.codecs.decoding import DecodingPass
 from penstock.codecs.headers import UnreadableImage
+from penstock.codecs.timed_decoding import Lost
 from penstock.errors import DataError, HopError, PackError, Problem
 from penstock.samples import Source, annotations_of
 from penstock.sources.videos.frame_memory import FrameMemory
@@ -179,7 +180,10 @@ class PassedVideo:
     def _made(self, first: int, pictures: list[Picture], memory: FrameMemory) -> list[MadeFrames]:
         rows = Rows(memory)
         for picture in pictures:
-            rows.add(picture.time_seconds, self._footage.rgb(picture))
+            if isinstance(picture.pixels, Lost):
+                rows.miss(picture.time_seconds, "")
+            else:
+                rows.add(picture.time_seconds, self._footage.rgb(picture))
         return [rows.made(first)]
 
     def remarks(self, frame_count: int) -> list[Problem]:

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from penstock.codecs.video import Frame, UnreadableVideo, open_video
-from penstock.codecs.video_ends import must_show
+from penstock.codecs.video_ends import may_show, must_show
 from penstock.codecs.video_groups import GroupDecoder, Starts, codec_of, grouped
 from penstock.codecs.video_packets import PacketReader, ReadVideo
 from penstock.errors import Problem
@@ -89,7 +89,11 @@ class GroupedVideo:
         frames.close()
         failed = bool(decoder.failed)
         self._idle.put(decoder)
-        return min(_shown(packets)) if frame is None or failed else int(frame.pts)
+        if frame is None or failed:
+            return min(_shown(packets))
+        # A key frame that comes first and is not shown is damaged, where decoders do not tell of it.
+        is_silent = must_show(self._codec) and packets[0].is_keyframe and not packets[0].is_discard
+        return min(int(frame.pts), packets[0].pts) if is_silent else int(frame.pts)
 
     def _from(self, begin: Begin, groups: Iterator[list[Any]], memory: FrameMemory) -> Iterator[Task]:
         """Groups that are shown before the first frame that is wanted are passed over without decoding them."""
@@ -111,8 +115,12 @@ class GroupedVideo:
             if self._sure_until is None or frame.pts is None or frame.pts <= self._sure_until:
                 rows.add(frame)
         is_damaged = bool(decoder.failed) or rows.has_untimed or rows.lacks(packets, self._codec)
+        failed = list(decoder.failed)
         self._idle.put(decoder)
-        return rows.with_gaps(_shown(packets), self._seconds, first) if is_damaged else rows.made(self._seconds, first)
+        if not is_damaged:
+            return rows.made(self._seconds, first)
+        shown = [packet.pts for packet in packets if not packet.is_discard and may_show(packet, self._codec)]
+        return rows.with_gaps([*shown, *failed], self._seconds, first)
 
     def _decoder(self) -> GroupDecoder:
         try:
@@ -162,8 +170,11 @@ class GroupRows:
 
     def lacks(self, packets: list[Any], codec: str) -> bool:
         """Whether a frame behind the first did not come, although the decoder told of no damage."""
-        due = {packet.pts for packet in packets if not packet.is_discard and must_show(packet, codec)}
-        return any(not self._stamps or time > self._stamps[0] for time in due.difference(self._stamps))
+        if not must_show(codec):
+            return False
+        due = {packet.pts for packet in packets if not packet.is_discard and may_show(packet, codec)}
+        begin = packets[0].pts if packets[0].is_keyframe else min(self._stamps, default=packets[0].pts)
+        return any(time >= begin for time in due.difference(self._stamps))
 
     def made(self, seconds: Callable[[int], float], first: int | None) -> list[MadeFrames]:
         """All frames, none of which is missing."""

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from penstock.codecs.decoding import DecodingPass
+from penstock.codecs.timed_decoding import Lost
 from penstock.codecs.video import Frame, UnreadableVideo, frame_checksum, open_video, pyav
 
 if TYPE_CHECKING:
@@ -57,7 +58,7 @@ class Cursor:
         self._table = table
         self._seeks = table.seekable and len(table.keyframes) > 0
         self._opened: Any = None
-        self._frames: Iterator[Frame] = iter(())
+        self._frames: Iterator[Frame | Lost] = iter(())
         self._next: int | None = None  # number of the frame that comes next; None before the first use
 
     def close(self) -> None:
@@ -112,7 +113,7 @@ class Cursor:
         for frame in self._frames:
             self._next += 1
             if self._next > number:
-                if self._is_right(frame, number):
+                if not isinstance(frame, Lost) and self._is_right(frame, number):
                     return frame
                 break
         self._frames, self._next = iter(()), None

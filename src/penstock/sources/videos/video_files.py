@@ -17,8 +17,9 @@ from numpy.typing import NDArray
 from penstock.codecs.decoding import DecodingPass
 from penstock.codecs.kernel.reducing import Siting
 from penstock.codecs.siting import siting_of
+from penstock.codecs.timed_decoding import DAMAGED, Lost
 from penstock.codecs.video import Frame, UnreadableVideo, display_size, frame_checksum, frame_to_rgb
-from penstock.codecs.video_packets import Packets, ReadVideo, read_video, scan_packets
+from penstock.codecs.video_packets import LONGEST_GROUP, Packets, ReadVideo, read_video, scan_packets
 from penstock.errors import DataError, Problem
 from penstock.samples import Origin
 from penstock.sources.paths import origin_of
@@ -26,18 +27,16 @@ from penstock.sources.videos.framing import Framing, Placement, on_canvas
 from penstock.sources.videos.pictures import Picture, Pixels, unreadable, until
 from penstock.sources.videos.video_cursors import Cursors
 
-# Some thousand packets are a few megabytes; cameras leave 12 to 300.
-LONGEST_GROUP = 2000
-
 
 @dataclass(frozen=True)
 class FrameTable:
-    """Every frame that decodes, from one full pass: when it is shown, and what identifies it."""
+    """Every frame, from one full pass: when it is shown, and what identifies it or why it does not decode."""
 
     times: NDArray[np.float64]
     stamps: NDArray[np.int64]  # presentation times in the file's own units
     checksums: NDArray[np.uint64]  # of the decoded pixels: a frame found by seeking must be this one
     keyframes: NDArray[np.int64]  # numbers of the frames where decoding can begin
+    lost: frozenset[int]  # numbers of the frames that do not decode
     damaged_packets: int
     is_whole: bool  # else frames at the end are lost
 
@@ -124,9 +123,9 @@ class VideoFile:
         """Decode once, in order; each picture waits for the next one, to know until when it is shown."""
         return (picture for picture, _ in self.timed_pass(DecodingPass(self._path), start))
 
-    def timed_pass(self, frames: DecodingPass, start: int = 0) -> Iterator[tuple[Picture, Frame]]:
+    def timed_pass(self, frames: DecodingPass, start: int = 0) -> Iterator[tuple[Picture, Frame | Lost]]:
         """The frames of a pass with their times, from number `start` on; those before damage come before its error."""
-        held: tuple[Frame, float] | None = None
+        held: tuple[Frame | Lost, float] | None = None
         number, interval_seconds = -1, 0.0
         try:
             for number, (frame, time_seconds) in enumerate(self._timed(frames)):
@@ -148,7 +147,7 @@ class VideoFile:
             is_whole = self.whole_count(number + 1) == number + 1
             yield Picture(*held, float("inf") if is_whole else held[1] + interval_seconds), held[0]
 
-    def _timed(self, frames: DecodingPass) -> Iterator[tuple[Frame, float]]:
+    def _timed(self, frames: DecodingPass) -> Iterator[tuple[Frame | Lost, float]]:
         scan = self._packets()
         units, per_second = scan.time_base.numerator, scan.time_base.denominator
         first: int | None = None
@@ -171,10 +170,14 @@ class VideoFile:
 
     def _build_table(self) -> FrameTable:
         frames = DecodingPass(self._path)
-        times, stamps, checksums, keyframes = [], [], [], []
+        times, stamps, checksums, keyframes, lost = [], [], [], [], []
         for number, (picture, frame) in enumerate(self.timed_pass(frames)):
             times.append(picture.time_seconds)
             stamps.append(-1 if frame.pts is None else frame.pts)
+            if isinstance(frame, Lost):
+                lost.append(number)
+                checksums.append(0)
+                continue
             checksums.append(frame_checksum(frame))
             if frame.key_frame:
                 keyframes.append(number)
@@ -183,6 +186,7 @@ class VideoFile:
             np.array(stamps, np.int64),
             np.array(checksums, np.uint64),
             np.array(keyframes, np.int64),
+            frozenset(lost),
             frames.damaged_packets,
             self.whole_count(len(times)) == len(times),
         )
@@ -192,6 +196,8 @@ class VideoFile:
 
     def picture(self, number: int) -> Picture:
         table = self.table()
+        if number in table.lost:
+            raise DataError([self._lost_frames(number, number)])
         try:
             frame = self._cursors.frame(self._path, table, number)
         except UnreadableVideo as error:
@@ -201,6 +207,8 @@ class VideoFile:
 
     def rgb(self, picture: Picture) -> Pixels:
         frame = picture.pixels
+        if isinstance(frame, Lost):
+            raise DataError([self._lost_frames(frame.number, frame.number)])
         place = self._place(frame)
         return on_canvas(frame_to_rgb(frame, place.window, place.scaled, siting=self._siting_of(frame)), place)
 
@@ -235,8 +243,9 @@ class VideoFile:
         """Whether it opens, its first frame decodes, and the crop lies inside."""
         try:
             self._packets()
-            first = next(self.pictures())
-            self._place(first.pixels)
+            first = next((one for one in self.pictures() if not isinstance(one.pixels, Lost)), None)
+            if first is not None:
+                self._place(first.pixels)
         except DataError as error:
             return list(error.problems)
         return []
@@ -247,7 +256,17 @@ class VideoFile:
             table = self.table()
         except DataError as error:
             return list(error.problems)
-        return self.missing_end(len(table.times), table.damaged_packets)
+        lost = [self._lost_frames(first, last, _next_key(table, last)) for first, last in _runs(table.lost)]
+        return [*lost, *self.missing_end(len(table.times), table.damaged_packets)]
+
+    def _lost_frames(self, first: int, last: int, next_key: int | None = None) -> Problem:
+        which = f"frame {first} does" if first == last else f"frames {first} to {last} do"
+        what = f"{which} not decode: {DAMAGED}"
+        if next_key is not None and next_key > last + 1:
+            following = f"Frame {last + 1}" if next_key == last + 2 else f"Frames {last + 1} to {next_key - 1}"
+            what += f". {following}, up to the next key frame, may show remains of the damage"
+        remedy = "Copy the video again, or leave frames that do not decode out by on_bad_sample='skip'"
+        return Problem(self.file, first, what, remedy, unreadable=True)
 
     def missing_end(self, count: int, damaged_packets: int) -> list[Problem]:
         """What to say when so many frames came, and so many packets behind them do not decode."""
@@ -264,3 +283,16 @@ class VideoFile:
         else:
             return []
         return [Problem(self.file, None, what, f"The first {count:,} frames are used", warning=True)]
+
+
+def _runs(lost: frozenset[int]) -> list[tuple[int, int]]:
+    """The first and the last of frames that follow one another."""
+    firsts = sorted(number for number in lost if number - 1 not in lost)
+    lasts = sorted(number for number in lost if number + 1 not in lost)
+    return list(zip(firsts, lasts, strict=True))
+
+
+def _next_key(table: FrameTable, number: int) -> int:
+    """The number of the next frame where decoding begins anew, or that of all frames."""
+    following = table.keyframes[table.keyframes > number]
+    return int(following[0]) if len(following) else len(table.times)

@@ -94,12 +94,10 @@ class VideoPart:
     def damage(self) -> list[Problem]:
         """What a full pass finds."""
         found = self.footage.damage()
-        if any(not problem.warning for problem in found):
-            return found
         try:
             times = np.asarray(self.footage.times())
         except DataError as error:
-            return list(error.problems)
+            return found or list(error.problems)
         last_seconds = float(times[-1]) if len(times) else float("nan")
         return found + self._misfits(len(times), last_seconds, end_of(times) - last_seconds)
 
