@@ -55,7 +55,7 @@ def test_what_has_no_place_and_what_is_skipped_is_told(tmp_path: Path) -> None:
     ("arguments", "exit_code", "message"),
     [
         (("pets.pack", "--to", "tfrecrd"), 2, "Did you mean 'tfrecord'?"),
-        (("pets.pack", "--to", "hdf5", "--layout", "npz"), 2, "layout='npz' is not a layout of hdf5"),
+        (("pets.pack", "--to", "hdf5", "--layout", "npz"), 2, "--layout npz is not a layout of hdf5"),
         (("pets.pack", "--to", "hdf5", "--labels", "x.csv"), 2, "--labels says nothing to Pack"),
         (("pets.pack", "trees.pack", "--to", "hdf5"), 2, "takes one path"),
         (("pets.pack", "trees/boxes.csv", "--to", "hdf5"), 2, "data of several kinds"),

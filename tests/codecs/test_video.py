@@ -133,14 +133,14 @@ def test_what_is_no_video_is_refused_with_its_reason(tmp_path: Path, content: by
         open_video(path, parallel=False)
 
 
-def test_a_file_with_sound_alone_has_no_video_stream(tmp_path: Path) -> None:
+def test_a_file_with_sound_alone_is_not_a_video(tmp_path: Path) -> None:
     path = tmp_path / "a.wav"
     with av.open(str(path), "w") as container:
         stream = container.add_stream("pcm_s16le", rate=8000)
         sound = av.AudioFrame.from_ndarray(np.zeros((1, 800), np.int16), format="s16", layout="mono")
         sound.sample_rate = 8000
         container.mux(stream.encode(sound))
-    with pytest.raises(UnreadableVideo, match="no video stream"):
+    with pytest.raises(UnreadableVideo, match="it is not a video \\(expected MP4"):
         open_video(path, parallel=False)
 
 

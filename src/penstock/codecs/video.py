@@ -22,6 +22,7 @@ without bias (the full-size integer path has one of −1.1 levels).
 from __future__ import annotations
 
 import contextlib
+import errno
 import functools
 import re
 import threading
@@ -129,6 +130,8 @@ def _not_opened(path: Path, error: Exception) -> str:
         start = file.read(512).lstrip(b"\xef\xbb\xbf \r\n\t")
         if start.startswith((b"#EXTM3U", b"ffconcat", b"v=0")) or b"<MPD" in start:
             return "it is a playlist, which names other files or servers; name the videos themselves"
+    if getattr(error, "errno", None) == errno.EINVAL:  # what FFmpeg says of a container that is not in the list
+        return "it is not a video (expected MP4, Matroska, AVI or another video container)"
     return f"it cannot be opened as a video ({_reason(error)})"
 
 
