@@ -75,7 +75,11 @@ def image_size(sample: Sample, schema_kinds: Kinds) -> tuple[int, int]:
         elif kind == "mask" and name in sample:
             sizes[name] = np.shape(sample[name])[:-3:-1]
     if not sizes:
-        raise RecipeError(f"a geometric step needs an image; a sample has {', '.join(sample)}.")
+        found = ", ".join(f"{name} ({schema_kinds.get(name, 'no field of the schema')})" for name in sample)
+        raise RecipeError(
+            "crops, resizes and flips need a field of kind image (height×width×3 of uint8) or mask, and a sample has "
+            f"{found}. Write a function of the sample for other pixels: map(function)."
+        )
     if len(set(sizes.values())) > 1:
         found = ", ".join(f"{name} {width}x{height}" for name, (width, height) in sizes.items())
         raise RecipeError(f"the images of one sample must have one size, and there are {found}. Resize them first.")

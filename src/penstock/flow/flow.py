@@ -15,6 +15,8 @@ from penstock.errors import RecipeError, one_of
 from penstock.flow import steps
 from penstock.flow.budget import bytes_of
 from penstock.flow.building import not_a_source
+from penstock.flow.known_options import checked, knows_its_options
+from penstock.flow.order.mixing import checked_shares
 from penstock.flow.pixel_moves import as_function, check_moves
 from penstock.flow.plans import Executor, FlowOptions, Mixture, OnBadSample, Plan
 from penstock.flow.running import Running
@@ -106,6 +108,11 @@ class Flow:
 
     def sample(self, weights: Any = "balanced", *, count: int | str = "auto") -> Flow:
         """Draw with replacement: "balanced" over classes, {class: weight}, a stored column, or a weight a sample."""
+        if callable(weights):
+            raise RecipeError(
+                "sample takes weights, not a function: a number for each sample, such as "
+                "[weight(label) for label in source.column('label')], a stored column, or {class: weight}."
+            )
         return self._with(steps.Sample(weights, steps.number_or_auto("count", count)))
 
     def interleave(self, cycle_length: int = 8, *, block_length: int = 1, by: str = "auto") -> Flow:
@@ -178,6 +185,12 @@ class Flow:
 
     def __iter__(self) -> Iterator[Batch]:
         return self._running.epoch(None)
+
+    def __repr__(self) -> str:
+        """The plan as it is written."""
+        from penstock.flow.explaining.wording import plan_words
+
+        return plan_words(self._plan)
 
     def __len__(self) -> int:
         """Batches in an epoch."""
@@ -308,6 +321,8 @@ def mix(
 ) -> Flow:
     """Several flows as one, in proportion to the weights. It ends with the `first` that has nothing left, or when
     `all` were seen (the shorter ones then begin again). It runs as the first flow does."""
+    if not isinstance(flows, Sequence) or not all(isinstance(flow, Flow) for flow in flows):
+        raise RecipeError("mix takes several flows in a list: mix([first, second], weights=[3, 1]).")
     if not flows:
         raise RecipeError("mix needs at least one flow.")
     one_of("until", until, get_args(steps.Until))
@@ -316,7 +331,7 @@ def mix(
             raise RecipeError(f"mix: flow {number} is batched already. Mix samples, then call batch once.")
         if flow._plan.stream is not None:
             raise RecipeError(f"mix: flow {number} is a stream. Mix in the generator, or pack its samples first.")
-    shares = tuple(float(weight) for weight in weights) if weights is not None else (1.0,) * len(flows)
+    shares = checked_shares(weights, len(flows))
     mixture = Mixture(tuple(flow._plan for flow in flows), shares, until)
     return _flow(Plan(None, mixture, _seed(seed), ()), flows[0]._options)
 
@@ -325,3 +340,8 @@ def _seed(seed: Any) -> int:
     if isinstance(seed, bool) or not isinstance(seed, (int, np.integer)):
         raise RecipeError(f"seed={seed!r} must be a whole number.")
     return int(seed)
+
+
+if not TYPE_CHECKING:  # type checkers know the options by themselves
+    knows_its_options(Flow)
+    mix = checked(mix, "mix")

@@ -53,6 +53,8 @@ from penstock.samples import Source
 if TYPE_CHECKING:
     from penstock.flow.plans import FlowOptions, Plan
 
+USUAL_SHARDS = 100  # a window up to here may be written for datasets that have more shards than this one
+
 
 @dataclass
 class Planned:
@@ -131,6 +133,11 @@ def _shuffle(state: Planned, step: Shuffle, seed: int, number: int, context: Con
     else:
         state.need_fixed("shuffle(window=…)")
         starts = selecting.block_starts(state.source, state.indices())
+        if step.window > max(len(starts), USUAL_SHARDS):
+            raise RecipeError(
+                f"shuffle(window={step.window:,}) counts shards, not samples, and there are {len(starts):,} of them. "
+                "shuffle() mixes all samples in constant memory: leave the number out."
+            )
         state.order = WindowShuffled(state.order, starts, step.window, seed, number)
     state.is_fixed = False
 

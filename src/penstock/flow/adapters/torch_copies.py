@@ -43,12 +43,26 @@ def mover_to(torch: Any, device: Any, pin_memory: bool | str) -> Mover:
         raise RecipeError(f'pin_memory={pin_memory!r} must be True, False or "auto".')
     if pin_memory is True and not torch.cuda.is_available():
         raise RecipeError('pin_memory=True needs a CUDA device, and torch sees none. Use "auto".')
-    target = None if device is None else torch.device(device)
+    target = None if device is None else _device(torch, device)
     if target is None or target.type == "cpu":
         return Staying(torch, pins=pin_memory is True)
     if target.type == "cuda":
         return SideStream(torch, target, PinnedSlots(torch.cuda.cudart()) if pin_memory else None)
     return Moving(torch, target)
+
+
+def _device(torch: Any, device: Any) -> Any:
+    """A device of torch that is there."""
+    try:
+        target = torch.device(device)
+    except RuntimeError as error:
+        raise RecipeError(f"to_torch({device!r}): torch has no such device. Use 'cuda', 'mps' or 'cpu'.") from error
+    if target.type == "cuda" and not torch.cuda.is_available():
+        raise RecipeError(
+            f"to_torch({device!r}): torch sees no CUDA device here. Use to_torch() for tensors on the CPU, check "
+            "`nvidia-smi`, or install a torch that was built for CUDA."
+        )
+    return target
 
 
 class Staying:

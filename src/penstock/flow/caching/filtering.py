@@ -27,6 +27,7 @@ from penstock.flow.making.leaves import Leaf
 from penstock.flow.making.one_sample import made_sample
 from penstock.flow.order.draws import Numbers
 from penstock.flow.steps import Filter
+from penstock.flow.user_errors import reason_in_function
 from penstock.samples import Sample, Source, describe
 from penstock.storage.cache_folder import cache_folder
 
@@ -97,7 +98,7 @@ def wanted(step: Filter, sample: Sample, source: Source | None, index: int) -> b
     try:
         answer: Any = step.function(dict(sample))
     except Exception as error:
-        raise HopError("transform", where, f"{name} of filter: {type(error).__name__}: {error}") from error
+        raise HopError("transform", where, f"{name} of filter: {reason_in_function(error)}") from error
     if not isinstance(answer, (bool, np.bool_)):
         raise RecipeError(
             f"filter: {name} gave {type(answer).__name__} for {where}, and must give True or False. "

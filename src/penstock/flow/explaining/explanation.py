@@ -17,7 +17,7 @@ from penstock.flow.measuring.hops import HOPS
 from penstock.flow.measuring.lock_wait import lock_names
 from penstock.flow.order.batches import counts_after
 from penstock.flow.order.windows import WindowShuffled
-from penstock.flow.steps import Clips, Filter, Repeat, Sample, Shuffle, Skip, Step, Take, Where
+from penstock.flow.steps import Clips, Filter, Repeat, Sample, Shard, Shuffle, Skip, Step, Take, Where
 from penstock.flow.streams.sequences import TAKEN_OUT, gives_batches
 from penstock.flow.streams.stream_words import stream_rows, stream_words
 from penstock.wording import counted
@@ -82,6 +82,18 @@ def _steps(plan: Plan, running: Running) -> list[tuple[str, str]]:
     return [*before, (f".{step_words(plan.batch)}", words), *after]
 
 
+def _uneven_ranks(plan: Plan) -> list[str]:
+    """A warning if ranks get shares of different sizes of every batch."""
+    shard = next((step for step in plan.steps if isinstance(step, Shard)), None)
+    if shard is None or plan.batch is None or plan.batch.size % shard.world_size == 0:
+        return []
+    size, ranks = plan.batch.size, shard.world_size
+    return [
+        f"batch({size}) is not a multiple of {ranks} ranks: they get {size // ranks} or {size // ranks + 1} samples, "
+        f"and averaging over ranks weighs them differently; use batch({max(size // ranks, 1) * ranks})"
+    ]
+
+
 def _samples_after(step: Step, length: int | None) -> str:
     return counted(length, "sample") if isinstance(step, _CHANGE_COUNTS) else ""
 
@@ -104,6 +116,7 @@ def _as_run(plan: Plan, options: FlowOptions, running: Running) -> list[tuple[st
     rows += [("workers", words) for words in _workers(options, running)]
     rows += [("memory", _memory(program, options, running.tuner.settings.prefetch))]
     rows += [("errors", _bad(options, running))]
+    rows += [("note", note) for note in _uneven_ranks(plan)]
     rows += [("note", note) for note in running.planned.notes]
     rows += [("note", note) for note in running.tuner.report(running.metrics)["notes"]]
     return rows

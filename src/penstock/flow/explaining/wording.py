@@ -9,6 +9,7 @@ from typing import Any
 
 from penstock.flow.making.chains import function_name
 from penstock.flow.making.clips import Clips
+from penstock.flow.plans import Plan
 from penstock.flow.steps import Augment, Map, Step, Where
 from penstock.samples import Concat, Source, Subset
 from penstock.wording import counted
@@ -72,6 +73,16 @@ def value_words(value: Any) -> str:
     return (
         text if len(text) <= 40 else f"{type(value).__name__} of {len(value):,}" if hasattr(value, "__len__") else "…"
     )
+
+
+def plan_words(plan: Plan) -> str:
+    """A plan in one line, as it is written in a program."""
+    steps = "".join(f".{step_words(step)}" for step in plan.steps)
+    if plan.mixture is not None:
+        weights = ", ".join(f"{weight:g}" for weight in plan.mixture.weights)
+        return f"mix([{', '.join(map(plan_words, plan.mixture.plans))}], weights=[{weights}]){steps}"
+    start = type(plan.stream).__name__ if plan.source is None else source_words(plan.source)
+    return f"Flow({start}{f', seed={plan.seed}' if plan.seed else ''}){steps}"
 
 
 def source_words(source: Source) -> str:

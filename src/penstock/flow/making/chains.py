@@ -18,6 +18,7 @@ from penstock.flow.order.draws import Draws
 from penstock.flow.pipelines import Pipeline
 from penstock.flow.pixel_moves import check_boxes_inside, check_field_kept_size
 from penstock.flow.steps import Augment, Map
+from penstock.flow.user_errors import reason_in_function
 from penstock.samples import Kind, Sample
 
 
@@ -105,7 +106,7 @@ def call_batched(link: Link, batch: dict[str, Any], epoch: int, number: int) -> 
             return {**batch, step.field: step.function(batch[step.field], **more)}
         made = step.function(batch, **more)
     except Exception as error:
-        raise HopError("transform", f"batch {number}", f"{type(error).__name__}: {error}") from error
+        raise HopError("transform", f"batch {number}", reason_in_function(error)) from error
     if not isinstance(made, dict):
         raise RecipeError(
             f"the function {name} of map(batched=True) gave {type(made).__name__} and must return a dict."

@@ -16,11 +16,12 @@ from penstock.augment.composing import views_of
 from penstock.augment.views import Views
 from penstock.codecs import kernel
 from penstock.codecs.headers import UnreadableImage, read_header
-from penstock.errors import HopError, PackError, RecipeError
+from penstock.errors import HopError, RecipeError
 from penstock.flow.making.chains import Chain
 from penstock.flow.making.clips import Clips
 from penstock.flow.measuring.hops import Stopwatch
 from penstock.flow.order.draws import Draws, Numbers
+from penstock.flow.user_errors import reason_of
 from penstock.samples import Source, Subset
 
 Stored = Literal["encoded", "raw", "kept"]  # as image files, as pixels in mapped memory, or decoded in a cache
@@ -281,10 +282,3 @@ def stored_as(source: Source) -> Stored | None:
     if getattr(base, "stores_pixels", False):
         return "raw"
     return "encoded" if getattr(base, "encoded_images", False) and hasattr(base, "annotations") else None
-
-
-def reason_of(error: Exception) -> str:
-    """What happened, with the kind of error where it is not one of ours."""
-    text = str(error) or "without a message"
-    is_ours = isinstance(error, (OSError, PackError, RecipeError, UnreadableImage))
-    return text if is_ours else f"{type(error).__name__}: {text}"

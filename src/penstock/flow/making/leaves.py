@@ -14,10 +14,11 @@ from penstock.augment.views import Views
 from penstock.codecs.headers import UnreadableImage
 from penstock.errors import HopError, PackError, RecipeError
 from penstock.flow.making.chains import Chain, run_chain
-from penstock.flow.making.fusing import Fusion, Missed, Seen, images_of_range, labelled, located, reason_of, seen
+from penstock.flow.making.fusing import Fusion, Missed, Seen, images_of_range, labelled, located, seen
 from penstock.flow.making.rows import Rows
 from penstock.flow.measuring.hops import Stopwatch
 from penstock.flow.order.draws import Draws
+from penstock.flow.user_errors import reason_in_function, reason_of
 from penstock.samples import Kind, Sample, Source, annotations_of, describe
 
 UNREADABLE = "Mend or remove it, or let on_bad_sample='substitute' put another sample in its place."
@@ -176,7 +177,7 @@ class Leaf:
         except (HopError, PackError):
             raise
         except Exception as error:
-            raise HopError("transform", describe(self.source, int(draw.index[0])), reason_of(error)) from error
+            raise HopError("transform", describe(self.source, int(draw.index[0])), reason_in_function(error)) from error
 
     def _put(self, rows: Rows, row: int, sample: Sample, draw: Draws) -> None:
         try:

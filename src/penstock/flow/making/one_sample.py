@@ -5,12 +5,13 @@ from __future__ import annotations
 import numpy as np
 
 from penstock.augment.applying import apply_geometric
-from penstock.errors import HopError, PackError, RecipeError
+from penstock.errors import HopError, PackError
 from penstock.flow.making.chains import Chain, run_chain
 from penstock.flow.making.fusing import Fusion, images_of_range, located
 from penstock.flow.making.leaves import UNREADABLE, Leaf
 from penstock.flow.measuring.hops import Stopwatch
 from penstock.flow.order.draws import Draws
+from penstock.flow.user_errors import reason_in_function
 from penstock.samples import Sample, annotations_of, describe
 
 
@@ -43,6 +44,4 @@ def _run(leaf: Leaf, chain: Chain, sample: Sample, draw: Draws) -> Sample:
     except (HopError, PackError):
         raise
     except Exception as error:
-        own = isinstance(error, (OSError, RecipeError))
-        reason = str(error) if own else f"{type(error).__name__}: {error}"
-        raise HopError("transform", describe(leaf.source, int(draw.index[0])), reason) from error
+        raise HopError("transform", describe(leaf.source, int(draw.index[0])), reason_in_function(error)) from error

@@ -121,6 +121,19 @@ def gathered(length: int, parts: Iterable[tuple[slice | Numbers, Draws]]) -> Dra
     return whole
 
 
+def checked_shares(weights: Sequence[float] | None, count: int) -> tuple[float, ...]:
+    """The weights of a mix as it is written; equal ones if none are given."""
+    if weights is None:
+        return (1.0,) * count
+    try:
+        shares = tuple(float(weight) for weight in weights)
+    except (TypeError, ValueError) as error:
+        kind = "a function" if callable(weights) else repr(weights)
+        raise RecipeError(f"mix(weights=…) takes a number for each flow, such as [3, 1], not {kind}.") from error
+    _check(shares, count)
+    return shares
+
+
 def integer_weights(weights: Sequence[float], count: int) -> tuple[int, ...]:
     """Weights as whole numbers: exact as they are written in decimals where that is possible, else rounded to 2⁻³⁰."""
     _check(weights, count)

@@ -38,6 +38,7 @@ from penstock.flow.steps import (
     Take,
 )
 from penstock.flow.streams.streams import Stream, guessed_schema
+from penstock.flow.user_errors import reason_in_function
 from penstock.samples import Sample, Schema
 from penstock.seeds import sample_bits
 
@@ -192,7 +193,7 @@ class Feed:
         except (HopError, PackError, RecipeError):
             raise
         except Exception as error:
-            raise HopError("transform", f"sample {item.number}", f"{type(error).__name__}: {error}") from error
+            raise HopError("transform", f"sample {item.number}", reason_in_function(error)) from error
 
     # Batches
 

@@ -25,6 +25,7 @@ from penstock.flow.building import check_next
 from penstock.flow.steps import Batch, Cache, Map, Prefetch, Repeat, Shard, Shuffle, Skip, Step, Take
 from penstock.flow.streams.items import Item, check_item, item_size, named_item, named_parts, row_of
 from penstock.flow.streams.streams import guessed_schema
+from penstock.flow.user_errors import reason_in_function
 from penstock.samples import Raw, Sample, Schema
 
 if TYPE_CHECKING:
@@ -87,7 +88,7 @@ class _Counted:
             return self.sequence[number]
         except Exception as error:
             where = f"item {number} of {type(self.sequence).__name__}"
-            raise HopError("read", where, f"{type(error).__name__}: {str(error) or 'without a message'}") from error
+            raise HopError("read", where, reason_in_function(error)) from error
 
     def on_epoch_end(self) -> bool:
         """Tell the user's object, if it wants to know; whether it may have changed."""

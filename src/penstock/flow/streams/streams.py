@@ -18,6 +18,7 @@ from penstock.errors import HopError, RecipeError
 from penstock.flow.fingerprints import described_function, digest
 from penstock.flow.making.chains import function_name
 from penstock.flow.streams.items import item_size, named_item, row_of
+from penstock.flow.user_errors import reason_in_function
 from penstock.samples import Field, Sample, Schema
 
 Generate = Callable[..., Iterable[Any]]
@@ -123,7 +124,7 @@ class GeneratorStream:
             raise
         except Exception as error:
             what = "batch" if self._unbatches else "sample"
-            raise HopError("read", f"{where} {what} {number}", f"{type(error).__name__}: {error}") from error
+            raise HopError("read", f"{where} {what} {number}", reason_in_function(error)) from error
         finally:
             close = getattr(values, "close", None)
             if close is not None:
