@@ -113,7 +113,7 @@ def test_the_feed_has_five_hops_and_its_limit(tmp_path: Path) -> None:
     log_feed(writer, [100.0], waiting_share=0.5)
     text = words_of(page_of(writer.folder))
     assert "Bound by data: the network waited for it in 50% of the time. " in text
-    assert "Without waiting, training would be 2.0 × as fast." in text
+    assert "Without waiting for data, training would be 2.0 × faster." in text
     assert "decode 4,000 625 1.600 81% 0.800 –" in text
     assert "read 4,000 100,000 0.010 0.5% 0.005 90.0 KB" in text
 

@@ -214,7 +214,7 @@ def test_loggers_of_an_own_trainer_get_the_settings(tmp_path: Path) -> None:
     [
         ps.Classification(("a", "b"), backbone="tiny"),
         ps.Detection(("a",), backbone="tiny", anchor_scale=2.83),
-        ps.Behaviour(("a", "b"), size="tiny").stage("frames"),
+        ps.Behaviour(("a", "b"), size="tiny", normalize="imagenet").stage("frames"),
     ],
 )
 def test_settings_of_every_task_are_flat_and_plain(task: Any) -> None:

@@ -8,7 +8,7 @@ from itertools import pairwise
 from typing import Any
 
 from penstock.flow.measuring.hops import HOPS
-from penstock.flow.measuring.waiting import Waiting
+from penstock.flow.measuring.waiting import NOT_KNOWN, Waiting
 from penstock.reporting.wording import number, percent
 from penstock.runs.run import Line
 
@@ -44,15 +44,16 @@ class FeedTotals:
     samples: float
     waited_seconds: float  # that the network waited for data
     used_seconds: float  # that the network took
+    first_wait_seconds: float  # of the waiting, for the first batch of each process
     hops: tuple[HopTotal, ...]
 
     @property
     def waiting(self) -> Waiting:
-        return Waiting(self.waited_seconds, self.used_seconds)
+        return Waiting(max(self.waited_seconds - self.first_wait_seconds, 0.0), self.used_seconds, self.batches)
 
     @property
     def seconds(self) -> float:
-        return self.waiting.seconds
+        return self.waited_seconds + self.used_seconds
 
     @property
     def waiting_share(self) -> float:
@@ -79,6 +80,7 @@ def feed_totals(lines: Sequence[Line]) -> FeedTotals | None:
         samples=sum(_value(line, "samples") for line in ends),
         waited_seconds=sum(_value(line, "waited_seconds") for line in ends),
         used_seconds=sum(_value(line, "consumer_seconds") for line in ends),
+        first_wait_seconds=sum(_value(line, "first_wait_seconds") for line in ends),
         hops=tuple(_hop(name, ends) for name in HOPS),
     )
     return totals if totals.batches > 0 and totals.seconds > 0 else None
@@ -128,9 +130,11 @@ def rates(lines: Sequence[Line]) -> tuple[tuple[float, float], ...]:
 
 def limit_sentence(totals: FeedTotals) -> str:
     """Whether data or compute was the limit, and what could be won."""
+    if not totals.waiting.is_known:
+        return f"{NOT_KNOWN[0].upper()}{NOT_KNOWN[1:]}."
     if not totals.waiting.is_bound_by_data:
         return f"Bound by compute: the network waited for data in {percent(totals.waiting_share)} of the time."
     return (
         f"Bound by data: the network waited for it in {percent(totals.waiting_share)} of the time. "
-        f"Without waiting, training would be {totals.waiting.gain:.1f} × as fast."
+        f"{totals.waiting.gain_words}"
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -9,26 +10,29 @@ from typing import Any
 from lightning.pytorch.callbacks import Callback
 
 from penstock.flow.measuring.hops import HOPS
-from penstock.flow.measuring.waiting import Waiting
+from penstock.flow.measuring.waiting import NOT_KNOWN, Waiting
 
 WATCH_SECONDS = 5.0
-FEWEST_BATCHES = 3  # between two lines: the use of the last one is not over yet
 Say = Callable[[str], None]
 
 
 def limit_line(metrics: Mapping[str, Any]) -> str:
     """In words, from the metrics of the training flow."""
-    waiting = Waiting(metrics["waited_seconds"], metrics["consumer_seconds"])
-    if not waiting.seconds or not metrics["batches"]:
-        return "too few steps to say whether data or compute is the limit."
-    share = waiting.share
-    rate = f"{metrics['samples'] / waiting.seconds:,.0f} samples/s"
+    waiting = Waiting.of(metrics)
+    if not waiting.is_known:
+        return f"{NOT_KNOWN}."
+    share, rate = waiting.share, rate_words(metrics["samples"] / waiting.seconds)
     if not waiting.is_bound_by_data:
         return f"bound by compute: {1 - share:.0%} of the time in the network, {share:.0%} waiting for data ({rate})."
     return (
         f"bound by data: {share:.0%} of the time waiting for it, most of it for {_slowest_hop(metrics)} ({rate}). "
-        f"Data at once would make training {waiting.gain:.1f} × as fast."
+        f"{waiting.gain_words}"
     )
+
+
+def rate_words(rate: float) -> str:
+    """Samples a second; few of them are never none."""
+    return f"{rate:,.0f} samples/s" if rate >= 10 else f"{rate:.2g} samples/s"
 
 
 def _slowest_hop(metrics: Mapping[str, Any]) -> str:
@@ -40,8 +44,8 @@ def difference(now: Mapping[str, Any], before: Mapping[str, Any] | None) -> dict
     """What happened between two reports."""
     if before is None:
         return dict(now)
-    names = ("waited_seconds", "consumer_seconds", "batches", "samples")
-    return {**now, **{name: now[name] - before[name] for name in names}}
+    names = ("waited_seconds", "first_wait_seconds", "consumer_seconds", "batches", "samples")
+    return {**now, **{name: now.get(name, 0.0) - before.get(name, 0.0) for name in names}}
 
 
 class FeedWatch(Callback):
@@ -67,30 +71,60 @@ class FeedWatch(Callback):
 
     def _tell(self, now: dict[str, Any]) -> None:
         part = difference(now, self._before)
-        if part["batches"] >= FEWEST_BATCHES:
+        if Waiting.of(part).is_known:
             self._say(limit_line(part))
             self._told, self._before = self._clock(), now
 
 
 class TimeEstimate(Callback):
-    """Says after some steps how long the training will take."""
+    """Says after some steps how long the training will take, and with `repeat` every minute how far it is."""
 
     STEPS = 10
+    EVERY_SECONDS = 60.0
 
-    def __init__(self, say: Say, *, clock: Callable[[], float] = time.monotonic) -> None:
-        self._say, self._clock = say, clock
-        self._began: float | None = None
-        self._seen = 0
+    def __init__(self, say: Say, *, repeat: bool, clock: Callable[[], float] = time.monotonic) -> None:
+        self._say, self._repeat, self._clock = say, repeat, clock
+        self._told = self._since = 0.0
+        self._seen = self._seen_since = 0
+
+    def on_train_start(self, trainer: Any, module: Any) -> None:
+        self._told = self._since = self._clock()
+        self._seen = self._seen_since = 0
 
     def on_train_batch_end(self, trainer: Any, module: Any, outputs: Any, batch: Any, batch_number: int) -> None:
         self._seen += 1
-        if self._began is None:  # the first step also warms up
-            self._began = self._clock()
-        elif self._seen == self.STEPS + 1 and trainer.is_global_zero and trainer.max_epochs > 0:
-            step_seconds = (self._clock() - self._began) / self.STEPS
-            batches = trainer.num_training_batches
-            left = batches * (trainer.max_epochs - trainer.current_epoch) - batch_number - 1
-            self._say(f"about {in_words(step_seconds * left)} to go, without validation: {step_seconds:.2g} s a batch.")
+        if self._seen == 1:  # the first step also warms up
+            self._since, self._seen_since = self._clock(), 1
+        if self._seen == self.STEPS + 1 or self._is_due():
+            self._tell(trainer, batch_number)
+
+    def on_validation_batch_end(
+        self, trainer: Any, module: Any, outputs: Any, batch: Any, number: int, *_: Any
+    ) -> None:
+        if self._is_due() and not trainer.sanity_checking:
+            self._speak(trainer, f"epoch {trainer.current_epoch + 1}, validation, batch {number + 1:,}.")
+
+    def _is_due(self) -> bool:
+        return self._repeat and self._clock() - self._told >= self.EVERY_SECONDS
+
+    def _tell(self, trainer: Any, batch_number: int) -> None:
+        count, batches = self._seen - self._seen_since, trainer.num_training_batches
+        epochs = trainer.max_epochs if trainer.max_epochs and trainer.max_epochs > 0 else None
+        where = f"epoch {trainer.current_epoch + 1}{f' of {epochs}' if epochs else ''}, batch {batch_number + 1:,}"
+        where += f" of {batches:,}" if math.isfinite(batches) else ""
+        if not count:
+            self._speak(trainer, f"{where}.")
+            return
+        step_seconds = (self._clock() - self._since) / count
+        self._since, self._seen_since = self._clock(), self._seen
+        left = batches * ((epochs or math.inf) - trainer.current_epoch) - batch_number - 1
+        ending = f"; about {in_words(step_seconds * left)} to go" if math.isfinite(left) else ""
+        self._speak(trainer, f"{where}: {step_seconds:.2g} s a batch{ending}.")
+
+    def _speak(self, trainer: Any, text: str) -> None:
+        self._told = self._clock()
+        if trainer.is_global_zero:
+            self._say(text)
 
 
 def flow_of(trainer: Any) -> Any:

@@ -207,7 +207,10 @@ class Session:
         callbacks = [stopping, *as_list(given.pop("callbacks", None)), *self.extras.callbacks]
         loggers = _loggers(given.pop("logger", self.extras.logger), self.folder, first_step)
         log = str(self._writer.feed) if self._writer is not None else None
-        callbacks += [FeedWatch(self.say, log=log, watch=self.settings.run.watch), TimeEstimate(self.say)]
+        callbacks += [
+            FeedWatch(self.say, log=log, watch=self.settings.run.watch),
+            TimeEstimate(self.say, repeat=not sys.stderr.isatty()),
+        ]
         if self._writer is not None:
             callbacks.append(RunDetails(self._writer, self.goal))
             loggers.append(RunLogger(self._writer))

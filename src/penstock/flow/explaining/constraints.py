@@ -9,7 +9,6 @@ from penstock.flow.measuring.metrics import MADE_BY_WORKERS, Metrics
 from penstock.flow.measuring.waiting import Waiting
 from penstock.flow.tuning.allocating import BUSY, Measured, Settings, capacity
 
-ENOUGH_BATCHES = 8  # the first ones open files and fill caches
 LOCK_BINDS = 0.5  # of the time that workers wait
 CPU_BINDS = 0.8  # of what the workers could use
 
@@ -32,7 +31,7 @@ class Held:
     @classmethod
     def of(cls, metrics: Metrics, settings: Settings, cores: int, is_pinned: bool) -> Held:
         work = metrics.work()
-        consumer, waited = metrics.consumer_seconds, metrics.asked_seconds
+        consumer, waited = metrics.consumer_seconds, metrics.asked_seconds - metrics.first_wait_seconds
         measured = Measured(metrics.batches, metrics.samples, waited, consumer, *work)
         return cls(measured, metrics.costs.hops, settings, cores, is_pinned, metrics.costs.lock_wait_seconds)
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from penstock.augment.steps import is_geometric
 from penstock.codecs import kernel
 from penstock.flow.budget import process_budget
-from penstock.flow.explaining.constraints import ENOUGH_BATCHES, Held, binding_words
+from penstock.flow.explaining.constraints import Held, binding_words
 from penstock.flow.explaining.proposing import cache_words
 from penstock.flow.explaining.unfused import fused_words, unfused_words
 from penstock.flow.explaining.wording import size_words, source_words, step_words
@@ -15,6 +15,7 @@ from penstock.flow.making.leaves import Leaf
 from penstock.flow.making.program import Program
 from penstock.flow.measuring.hops import HOPS
 from penstock.flow.measuring.lock_wait import lock_names
+from penstock.flow.measuring.waiting import ENOUGH_BATCHES
 from penstock.flow.order.batches import counts_after
 from penstock.flow.order.windows import WindowShuffled
 from penstock.flow.steps import Clips, Filter, Repeat, Sample, Shard, Shuffle, Skip, Step, Take, Where

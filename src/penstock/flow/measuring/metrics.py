@@ -29,6 +29,7 @@ class Metrics:
         self.made_samples = 0
         self.bad = 0
         self.asked_seconds = 0.0  # from asking for a batch to having it
+        self.first_wait_seconds = 0.0  # of these, for the first batch
         self.consumer_seconds = 0.0
         self.ready = 0  # batches that were complete when one was asked for, summed
         self.least_ready: int | None = None
@@ -42,6 +43,8 @@ class Metrics:
     def delivered(self, cost: HopCost, ready: int, asked_seconds: float) -> None:
         """A batch was handed over so long after it was asked for; so many were complete then."""
         self.asked_seconds += asked_seconds
+        if not self.batches:
+            self.first_wait_seconds = asked_seconds
         self.costs.hops["deliver"].add(cost)
         self.batches += 1
         self.samples += cost.items
@@ -72,6 +75,7 @@ class Metrics:
             "bad_samples": self.bad,
             "running_seconds": seconds,
             "waited_seconds": self.asked_seconds,
+            "first_wait_seconds": self.first_wait_seconds,
             "consumer_seconds": self.consumer_seconds,
             "batches_per_second": self.batches / seconds if seconds else 0.0,
             "samples_per_second": self.samples / seconds if seconds else 0.0,

@@ -121,7 +121,8 @@ def _feed_tile(story: Story) -> Markup | None:
     rate = (
         f"{totals.samples_per_second:,.0f}" if totals.samples_per_second >= 10 else shown(totals.samples_per_second, 2)
     )
-    remark = f"{totals.limit}: {percent(totals.waiting_share)} waiting for data"
+    share = f": {percent(totals.waiting_share)} waiting for data" if totals.waiting.is_known else ""
+    remark = f"{totals.limit}{share}"
     return _tile("Feed", [rate, tag("small", " samples/s")], remark)
 
 
