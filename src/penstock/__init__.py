@@ -52,6 +52,7 @@ _HOMES = {
     "Behaviour": "penstock.tasks.behaviour.behaviour",
     "Classification": "penstock.tasks.classification",
     "Detection": "penstock.tasks.detection.detection",
+    "Ethogram": "penstock.results.ethograms",
     "Evaluation": "penstock.prediction.evaluating",
     "Model": "penstock.prediction.models",
     "evaluate": "penstock.prediction.evaluating",
@@ -112,6 +113,7 @@ if TYPE_CHECKING:
     from penstock.recipes.doctor import doctor as doctor
     from penstock.recipes.recipe import Recipe as Recipe
     from penstock.reporting.run_reports import report as report
+    from penstock.results.ethograms import Ethogram as Ethogram
     from penstock.runs.run import Run as Run
     from penstock.samples import Concat as Concat
     from penstock.samples import Field as Field

@@ -116,6 +116,11 @@ def test_the_summary_counts_time_and_bouts() -> None:
     assert np.isnan(rows.loc["rear", "mean_bout_s"])
 
 
+def test_times_of_the_summary_have_no_noise_in_their_last_digits() -> None:
+    found = some(5000, times_s=np.arange(5000) / 30)
+    assert all(len(str(value).partition(".")[2]) <= 6 for value in found.summary()["time_s"])
+
+
 def test_the_default_table_is_as_deepethogram_keeps_it(tmp_path: Path) -> None:
     found = some()
     lines = found.save(tmp_path / "mouse.csv").read_text().splitlines()

@@ -12,16 +12,25 @@ from penstock.samples import Part
 
 
 def video_choices(source: Any, codec: str, quality: int) -> str:
-    """Size, speed and loss of every codec, with the chosen one marked."""
+    """Size, speed and loss of every codec, with the chosen one marked; empty where no frame can be had."""
     chosen = source.default_codec if codec == AUTO else codec
     parts = tuple(part for part in source.parts if _readable(part))
     estimates = _estimates(parts, source.schema.image.name, PackOptions(quality=quality))
     if not estimates:
-        return "no frame can be decoded"
+        return ""  # packing says why
     frames = sum(part.expected for part in parts)
     lines = [f"about {frames:,} frames at {estimates[0].size}; expected from the first ones:"]
     lines += [_line(estimate, estimate.codec == chosen) for estimate in estimates]
-    return "\n".join(lines)
+    return "\n".join([*lines, *_better(estimates, chosen)])
+
+
+def _better(estimates: list[Estimate], chosen: str) -> list[str]:
+    """That a codec without loss is smaller than the chosen one, as it is for drawn or very plain pictures."""
+    by_name = {estimate.codec: estimate for estimate in estimates}
+    png, own = by_name["png"], by_name.get(chosen)
+    if own is None or own.loss == png.loss or png.bytes > own.bytes:
+        return []
+    return [f"   png is smaller than {chosen} here, and loses nothing: --codec png"]
 
 
 def _readable(part: Part) -> bool:

@@ -20,9 +20,11 @@ from penstock.cli.options import (
 from penstock.cli.programs import tell_program
 from penstock.cli.wording import in_command_words
 from penstock.errors import SHOWN_PROBLEMS
+from penstock.geometry import parse_size
 from penstock.packing.options import make_options
 from penstock.packing.places import Places
 from penstock.reporting.packs import pack_facts, pack_text
+from penstock.tasks.behaviour.sizes import LEGAL_STEP, is_legal, nearest_legal
 
 
 @click.group(
@@ -67,7 +69,22 @@ def _tell_before(source: Any, chosen: dict[str, Any]) -> None:
     if type(source).__name__ in FRAME_SOURCES:
         from penstock.cli.estimates import video_choices
 
-        click.echo(video_choices(source, chosen["codec"], chosen["quality"]), err=True)
+        for words in (_illegal_size(source), video_choices(source, chosen["codec"], chosen["quality"])):
+            if words:
+                click.echo(words, err=True)
+
+
+def _illegal_size(source: Any) -> str:
+    """That training on frames of this size needs another one; said before hours of packing."""
+    size = source.made_from().get("size")
+    width, height = parse_size(size) if size is not None else (LEGAL_STEP, LEGAL_STEP)
+    if is_legal(width, height):
+        return ""
+    near = f"{nearest_legal(width)}x{nearest_legal(height)}"
+    what = f"warning: frames of {width}x{height} have sides that are not multiples of {LEGAL_STEP}"
+    return (
+        f"{what}, which networks for behaviours need: --size {near} is the nearest, or set task.image_size in training."
+    )
 
 
 def _packed(source: Any, running: dict[str, Any], chosen: dict[str, Any]) -> ps.Pack:

@@ -29,6 +29,7 @@ class Packets(NamedTuple):
     longest_group: int = 0  # packets that must be decoded one after another; 0 where that is not known
     missing: int = 0  # frames at the end that the container announces, and that the file is cut off before
     sure_until: int | None = None  # the presentation time behind which one of them may be missing between others
+    streams: str = ""  # which of several video streams this is, in words
 
 
 class ReadVideo(NamedTuple):
@@ -86,7 +87,17 @@ def _facts(opened: Opened, scan: _Scan) -> Packets:
         longest_group=scan.longest_group(),
         missing=scan.end.missing,
         sure_until=scan.end.sure_until,
+        streams=_stream_words(opened),
     )
+
+
+def _stream_words(opened: Opened) -> str:
+    streams = [stream for stream in opened.container.streams.video if getattr(stream, "width", 0)]
+    if len(streams) < 2:
+        return ""
+    others = ", ".join(f"{one.index} ({one.width}x{one.height})" for one in streams if one.index != opened.stream.index)
+    own = f"{opened.stream.index} ({opened.stream.width}x{opened.stream.height})"
+    return f"has {len(streams)} video streams; stream {own} is read and not {others}"
 
 
 class _Kept:

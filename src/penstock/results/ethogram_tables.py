@@ -30,15 +30,17 @@ def summary_table(ethogram: Ethogram) -> pd.DataFrame:
     counts = np.array([len(some.starts) for some in runs])
     means = [(total / count if count else float("nan")) for total, count in zip(seconds, counts, strict=True)]
     whole = ethogram.duration_s
+    share = seconds / whole if whole else np.full(len(seconds), np.nan)
+    # To the microsecond: sums of times have noise in their last digits.
     return pd.DataFrame(
         {
             "video": ethogram.video,
             "behaviour": list(ethogram.behaviours),
             "frames": frames,
-            "time_s": seconds,
-            "share": seconds / whole if whole else np.full(len(seconds), np.nan),
+            "time_s": seconds.round(6),
+            "share": share.round(6),
             "bouts": counts,
-            "mean_bout_s": means,
+            "mean_bout_s": np.round(means, 6),
             "changed_frames": ethogram.changed_frames,
         }
     )

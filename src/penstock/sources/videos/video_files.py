@@ -248,7 +248,9 @@ class VideoFile:
                 self._place(first.pixels)
         except DataError as error:
             return list(error.problems)
-        return []
+        streams = self._packets().streams
+        remedy = "Write the one that you mean into a file of its own if that is another"
+        return [Problem(self.file, None, streams, remedy, warning=True)] if streams else []
 
     def damage(self) -> list[Problem]:
         """What a full pass finds: damage in the middle, or an end that is missing."""

@@ -85,10 +85,10 @@ class VideoPart:
     def problems(self) -> list[Problem]:
         """What can be seen cheaply; where label rows and packets differ in number, the frames are counted exactly."""
         found = self.footage.problems()
-        if not found and self.labels is not None:
+        if all(problem.warning for problem in found) and self.labels is not None:
             is_cut_off = self.footage.whole_count(0) > 0
             if is_cut_off or (isinstance(self.labels, RowLabels) and len(self.labels.values) != self.expected):
-                return self.damage()
+                return [*found, *self.damage()]
         return found
 
     def damage(self) -> list[Problem]:

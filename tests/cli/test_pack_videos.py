@@ -1,0 +1,52 @@
+"""What `penstock pack videos` says before it packs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import av
+import numpy as np
+
+import penstock as ps
+from commands import run_here
+from penstock.cli.estimates import _better
+from penstock.packing.estimating import Estimate
+from video_making import numbered_frame, write_video
+
+
+def test_a_crop_outside_the_frame_is_what_is_said_first(tmp_path: Path) -> None:
+    video = write_video(tmp_path / "a.mp4", 5)
+    said = run_here("pack", "videos", video, "--crop", "0,0,5000,10", "-o", tmp_path / "a.pack")
+    assert said.exit_code == 3 and "no frame can be decoded" not in said.err
+    assert "the crop 0,0,5000,10 lies outside" in said.err.splitlines()[0]
+
+
+def test_a_size_that_networks_do_not_take_is_warned_about_with_the_nearest(tmp_path: Path) -> None:
+    video = write_video(tmp_path / "a.mp4", 5)
+    said = run_here("pack", "videos", video, "--size", "225x100", "-o", tmp_path / "a.pack")
+    assert said.exit_code == 0 and "multiples of 32" in said.err and "--size 224x96" in said.err
+    said = run_here("pack", "videos", video, "--size", "64x32", "-o", tmp_path / "b.pack")
+    assert said.exit_code == 0 and "multiples of 32" not in said.err
+
+
+def test_a_codec_without_loss_that_is_smaller_is_said() -> None:
+    jpeg, png = Estimate("jpeg", "64x64", 200, 1, "some"), Estimate("png", "64x64", 100, 1, "none")
+    assert "--codec png" in _better([jpeg, png], "jpeg")[0]
+    assert _better([jpeg, png], "png") == []
+    assert _better([jpeg, Estimate("png", "64x64", 300, 1, "none")], "jpeg") == []
+
+
+def test_which_of_several_streams_is_read_is_said(tmp_path: Path) -> None:
+    path = tmp_path / "two.mkv"
+    with av.open(str(path), "w") as container:
+        streams = [container.add_stream("mpeg4", rate=25) for _ in range(2)]
+        for stream, width in zip(streams, (64, 32), strict=True):
+            stream.width, stream.height, stream.pix_fmt = width, 64, "yuv420p"
+        for number in range(5):
+            for stream in streams:
+                pixels = np.ascontiguousarray(numbered_frame(number)[:64, : stream.width])
+                container.mux(stream.encode(av.VideoFrame.from_ndarray(pixels, "rgb24")))
+        for stream in streams:
+            container.mux(stream.encode(None))
+    (warning,) = ps.Videos(path).problems()
+    assert warning.warning and "has 2 video streams; stream" in warning.what and "32x64" in warning.what
