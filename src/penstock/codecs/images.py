@@ -26,6 +26,8 @@ from penstock.errors import RecipeError
 Pixels = NDArray[np.uint8]
 CODECS = ("jpeg", "png", "webp", "raw")
 
+MOST_PX, MOST_SIDE_PX = 1 << 30, 1 << 20
+
 # 95: differences are below what a person sees, at about a third of the size of PNG.
 DEFAULT_QUALITY = 95
 
@@ -68,6 +70,14 @@ def _decode_jpeg(data: Buffer, header: Header, at_least: tuple[int, int] | None,
     return pixels
 
 
+def undecodable(header: Header) -> str:
+    """Why an image of this size is not decoded as a whole; empty where it is. OpenCV has the same limits."""
+    if header.kind == "jpeg" or (header.width * header.height <= MOST_PX and max(header[1:3]) <= MOST_SIDE_PX):
+        return ""
+    limit = f"{MOST_SIDE_PX:,} along a side" if max(header[1:3]) > MOST_SIDE_PX else f"{MOST_PX:,} in all"
+    return f"its header says {header.width:,}×{header.height:,} px, and images have at most {limit}"
+
+
 def _decode_any(data: Buffer, header: Header, *, unchanged: bool = False) -> NDArray[Any]:
     """The pixels as OpenCV gives them: BGR order, any depth, not turned. Only what has a header of ours reaches it."""
     cv2 = opencv()
@@ -75,7 +85,12 @@ def _decode_any(data: Buffer, header: Header, *, unchanged: bool = False) -> NDA
     flags = cv2.IMREAD_UNCHANGED
     if header.kind == "jpeg" and not unchanged:  # CMYK: OpenCV turns it into BGR, but not when asked for it unchanged
         flags = cv2.IMREAD_COLOR | cv2.IMREAD_IGNORE_ORIENTATION
-    pixels = cv2.imdecode(np.frombuffer(data, np.uint8), flags)
+    if reason := undecodable(header):
+        raise UnreadableImage(reason)
+    try:
+        pixels = cv2.imdecode(np.frombuffer(data, np.uint8), flags)
+    except (cv2.error, MemoryError) as error:  # its own words name files of its sources
+        raise UnreadableImage(f"the {header.kind.upper()} data cannot be decoded") from error
     if pixels is None:
         raise UnreadableImage(f"the {header.kind.upper()} data cannot be decoded")
     out: NDArray[Any] = pixels

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import pickle
+import re
 import zipfile
 from collections.abc import Mapping
 from pathlib import Path
@@ -17,6 +18,8 @@ from penstock.storage.whole_files import whole_file
 SAFETENSORS = ".safetensors"
 Weights = dict[str, torch.Tensor]
 
+_OBJECT = re.compile(r"(?:GLOBAL|class|function|global)\s+([\w.]+\.\w+)")
+
 
 def read_weights(path: str | Path) -> Weights:
     """The weights in a file: a state_dict, a checkpoint that holds one, or safetensors; always onto the CPU."""
@@ -25,12 +28,12 @@ def read_weights(path: str | Path) -> Weights:
     return weights_in(read_torch(path), path)
 
 
-def read_torch(path: str | Path) -> Any:
+def read_torch(path: str | Path, map_location: Any = "cpu") -> Any:
     """What torch saved in a file, as long as it is tensors and plain values."""
     if not Path(path).is_file():
         raise refused(path, "no such file", "Check the path")
     try:
-        return torch.load(path, map_location="cpu", weights_only=True)
+        return torch.load(path, map_location=map_location, weights_only=True)
     except pickle.UnpicklingError as error:
         raise _not_read(path, error) from error
     except (RuntimeError, EOFError, ValueError, KeyError, OSError, zipfile.BadZipFile) as error:
@@ -40,9 +43,10 @@ def read_torch(path: str | Path) -> Any:
 def _not_read(path: str | Path, error: pickle.UnpicklingError) -> DataError:
     """A file without an end, or one that wants to run code."""
     if "Unsupported" in str(error) or "GLOBAL" in str(error):
+        found = _OBJECT.search(str(error))  # the rest is torch's advice to run the file all the same
         return refused(
             path,
-            f"it holds Python objects, which Penstock does not load: {_first_line(error)}",
+            f"it holds Python objects{f' ({found[1]})' if found else ''}, which Penstock does not load",
             "Save the state_dict of the model, or safetensors, with the program that made it",
         )
     return refused(path, "it is no file of weights, or cut short", "Copy it again, or choose another file")

@@ -19,6 +19,7 @@ from lightning.pytorch.plugins.io import TorchCheckpointIO
 
 from penstock.storage.whole_files import whole_file
 from penstock.tasks.task import Goal
+from penstock.tasks.weight_files import read_torch
 
 SAVE_SECONDS = 300.0  # of work that a killed process may lose
 MEASURED_STEPS = 10  # after which it is decided how many steps that is
@@ -37,7 +38,7 @@ class WholeCheckpoints(TorchCheckpointIO):
                 raise target.error or error from error
 
     def load_checkpoint(self, path: Any, map_location: Any = None, weights_only: bool | None = None) -> dict[str, Any]:
-        loaded: dict[str, Any] = torch.load(path, map_location=map_location or "cpu", weights_only=True)
+        loaded: dict[str, Any] = read_torch(path, map_location or "cpu")
         return loaded
 
 

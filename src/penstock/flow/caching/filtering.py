@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from penstock.codecs import kernel
+from penstock.codecs.npy import HEADER_DAMAGE
 from penstock.errors import DataError, HopError, Problem, RecipeError
 from penstock.flow.caching.identity import UnknownIdentity, identity_of_chain, identity_of_source, identity_of_value
 from penstock.flow.caching.preparing import prepare
@@ -134,7 +135,7 @@ def _path(leaf: Leaf, indices: Numbers, step: Filter) -> Path | None:
 def _remembered(path: Path, count: int) -> Numbers | None:
     try:
         found = np.load(path, allow_pickle=False)
-    except (OSError, ValueError, EOFError):
+    except (OSError, *HEADER_DAMAGE):
         return None
     is_whole = found.dtype == np.int64 and found.ndim == 1 and (not len(found) or 0 <= found[0] <= found[-1] < count)
     return found if is_whole else None

@@ -38,7 +38,11 @@ def annotated_images(annotations: Any, options: ReadingOptions) -> AnnotatedImag
         rows = join_rows([in_split(rows, "train"), in_split(read_rows(options.val, options), "val")])
     found = _find_images(rows, options)
     sizes, reasons = read_sizes(
-        found.files, found.there, any_raster=options.files is not None, allow_drivers=options.allow_drivers
+        found.files,
+        found.there,
+        any_raster=options.files is not None,
+        allow_drivers=options.allow_drivers,
+        decoded=options.files is None,
     )
     image = found.number[rows.image] if len(rows.images) else np.full(len(rows), -1)
     image = np.where(rows.image < 0, -1, image)

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from penstock.codecs.headers import UnreadableImage, read_file_header
+from penstock.codecs.images import undecodable
 from penstock.codecs.map_files import RefusedFile, gdal_errors, open_raster
 from penstock.errors import DataError, Problem
 from penstock.sources.boxes.rows import ImageName
@@ -66,7 +67,11 @@ class FolderFinder:
             what = f"the path {name!r} leaves the folder {folder}"
             raise NotFound(what, "Write it relative to that folder, or pass allow_outside=True")
         candidates = [name, name.replace("\\", "/"), name.replace("\\", "/").rsplit("/", 1)[-1]]
-        return next((folder / each for each in dict.fromkeys(candidates) if _is_file(folder, each)), None)
+        found = next((folder / each for each in dict.fromkeys(candidates) if _is_file(folder, each)), None)
+        if found is not None and not self.allow_outside and _leaves(found, folder):
+            what = f"the path {name!r} leaves the folder {folder} through a symbolic link, to {found.resolve()}"
+            raise NotFound(what, "Copy the file into the folder, or pass allow_outside=True")
+        return found
 
     def _by_stem(self, folder: Path, stem: str) -> Path | None:
         if folder not in self._stems:
@@ -103,6 +108,14 @@ def _is_file(folder: Path, name: str) -> bool:
         return os.path.isfile(os.path.join(folder, name))  # noqa: PTH113, PTH118 - ten times as fast for 10⁵ names
     except ValueError:  # a null character
         return False
+
+
+def _leaves(path: Path, folder: Path) -> bool:
+    """Whether links lead out of a folder, which may itself be one."""
+    real = os.path.realpath(path)
+    if real == os.path.abspath(path):  # noqa: PTH100 - of most files, and asked for each of 10⁵
+        return False
+    return not Path(real).is_relative_to(os.path.realpath(folder))
 
 
 def _is_inside(name: str, folder: Path) -> bool:
@@ -170,10 +183,12 @@ def read_sizes(
     *,
     any_raster: bool = False,
     allow_drivers: Sequence[str] = (),
+    decoded: bool = False,
 ) -> tuple[NDArray[np.int64], dict[int, str]]:
     """Width and height from each header, each file opened once; and why, where that failed (0 0).
 
-    `any_raster` also takes what only GDAL can read, where rasterio is installed.
+    `any_raster` also takes what only GDAL can read, where rasterio is installed. `decoded` refuses what is too large to
+    be decoded as a whole.
     """
 
     def size(number: int) -> tuple[int, int] | str:
@@ -185,7 +200,7 @@ def read_sizes(
             return str(error)
         except OSError as error:
             return f"it cannot be read: {error.strerror}"
-        return header.width, header.height
+        return (undecodable(header) if decoded else "") or (header.width, header.height)
 
     sizes = np.zeros((len(files), 2), np.int64)
     reasons: dict[int, str] = {}

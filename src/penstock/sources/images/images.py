@@ -151,7 +151,7 @@ class Images:
     def damage(self) -> list[Problem]:
         """Images that cannot be read or were cut short, as far as each header and end tell."""
         files = [Path(file) for file in self._list.files]
-        _, reasons = read_sizes(files, np.ones(len(files), bool))
+        _, reasons = read_sizes(files, np.ones(len(files), bool), decoded=True)
         return [unreadable(str(files[number]), reason) for number, reason in reasons.items()]
 
 

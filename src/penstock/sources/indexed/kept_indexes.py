@@ -20,6 +20,7 @@ import numpy as np
 import xxhash
 from numpy.typing import NDArray
 
+from penstock.codecs.npy import HEADER_DAMAGE
 from penstock.sources.indexed.mapped_files import FileState
 from penstock.storage.cache_folder import cache_folder
 from penstock.storage.documents import load_json
@@ -68,7 +69,7 @@ def _read(folder: Path) -> Index | None:
         about = load_json((folder / _ABOUT).read_text(encoding="utf-8"))
         columns = {one: _mapped(folder / f"{one}.npy") for one in about["columns"]}
         return Index(columns, dict(about["about"]))
-    except (OSError, ValueError, KeyError, TypeError, EOFError):  # made again
+    except (OSError, AttributeError, *HEADER_DAMAGE):  # made again
         return None
 
 
