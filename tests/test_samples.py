@@ -193,7 +193,7 @@ def test_frame_labels_join_only_with_the_same_classes() -> None:
         def __init__(self, *classes: str) -> None:
             self.values, self.schema = [1], ps.Schema((ps.Field("labels", "labels", "int8", (2,)),), classes)
 
-    with pytest.raises(ps.RecipeError, match="pack both with the same --classes"):
+    with pytest.raises(ps.RecipeError, match="pack both with the same classes"):
         ps.concat([Frames("rest", "walk"), Frames("walk", "rest")])
     assert len(ps.concat([Frames("rest", "walk"), Frames("rest", "walk")])) == 2
 

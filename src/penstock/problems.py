@@ -8,6 +8,8 @@ left to the reader, which raises for each of them, if the user asked to skip or 
 
 from __future__ import annotations
 
+import importlib
+import os
 from collections.abc import Sequence
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -16,6 +18,13 @@ from penstock.errors import DataError, Problem
 
 # Asking may open every video, so each source is asked once.
 _asked: WeakKeyDictionary[Any, tuple[Problem, ...]] = WeakKeyDictionary()
+
+
+def as_source(given: Any) -> Any:
+    """A path as `penstock.open` reads it, wherever a Source is taken; all else as it is."""
+    if isinstance(given, (str, os.PathLike)):
+        return importlib.import_module("penstock").open(given)  # which stands above whoever asks
+    return given
 
 
 def known_problems(source: Any) -> tuple[Problem, ...]:

@@ -34,7 +34,7 @@ from numpy.typing import NDArray
 
 from penstock.codecs.headers import UnreadableImage
 from penstock.errors import DataError, HopError, Problem, RecipeError, nearest
-from penstock.problems import known_problems, refuse_problems
+from penstock.problems import as_source, known_problems, refuse_problems
 from penstock.storage.mapped import refuse_lost_files
 
 Kind = Literal["image", "mask", "array", "class", "boxes", "labels", "number", "text"]
@@ -209,11 +209,11 @@ class Subset:
     """Some samples of a source, in a given order, without copying any."""
 
     def __init__(self, source: Source, indices: NDArray[np.integer] | Sequence[int]) -> None:
-        self.source = source
+        self.source: Source = as_source(source)
         self.indices = np.asarray(indices, dtype=np.int64)
-        self.encoded_images: bool = getattr(source, "encoded_images", False)
-        self.default_codec: str = getattr(source, "default_codec", "png")
-        self.tells_origins = hasattr(source, "origin")
+        self.encoded_images: bool = getattr(self.source, "encoded_images", False)
+        self.default_codec: str = getattr(self.source, "default_codec", "png")
+        self.tells_origins = hasattr(self.source, "origin")
 
     @property
     def schema(self) -> Schema:
@@ -300,7 +300,7 @@ class Concat:
     def __init__(self, sources: Sequence[Source]) -> None:
         if not sources:
             raise RecipeError("concat needs at least one source.")
-        self.sources = tuple(sources)
+        self.sources: tuple[Source, ...] = tuple(map(as_source, sources))
         self._starts = np.cumsum([0] + [len(source) for source in self.sources])
         classes = tuple(dict.fromkeys(name for source in self.sources for name in source.schema.classes))
         self._numbers = [_class_numbers(source.schema.classes, classes) for source in self.sources]
@@ -386,7 +386,7 @@ def _common_fields(sources: Sequence[Source]) -> Schema:
         if per_frame and source.schema.classes != first.classes:
             raise RecipeError(
                 f"source {number} labels {source.schema.classes}, source 0 labels {first.classes}. "
-                "Frame labels are vectors in the order of the classes: pack both with the same --classes."
+                "Frame labels are vectors in the order of the classes: pack both with the same classes."
             )
     return first
 

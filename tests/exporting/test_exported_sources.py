@@ -95,7 +95,7 @@ def test_frames_that_do_not_follow_one_another_are_refused_where_a_file_is_writt
 def test_images_of_several_sizes_do_not_fit_into_one_array(tmp_path: Path) -> None:
     pack = trees(tmp_path)
     for options in ({"to": "numpy"}, {"to": "hdf5", "codec": "raw"}):
-        with pytest.raises(ps.RecipeError, match=r"one size for all images.*--size WIDTHxHEIGHT"):
+        with pytest.raises(ps.RecipeError, match=r"one size for all images.*size='WIDTHxHEIGHT'"):
             ps.export(pack, tmp_path / "out", **options)
 
 

@@ -109,7 +109,7 @@ def test_finished_shards_are_not_made_again(tmp_path: Path) -> None:
 
 def test_unfinished_work_is_told_and_not_lost(tmp_path: Path) -> None:
     options = interrupted(tmp_path)
-    with pytest.raises(ps.PackError, match=r"is an unfinished export.*--resume"):
+    with pytest.raises(ps.PackError, match=r"is an unfinished export.*resume=True"):
         ps.export(Pictures(100), tmp_path / "out", **options)
 
 
@@ -227,7 +227,7 @@ def test_an_export_is_replaced_only_when_asked_and_only_as_it_was_written(tmp_pa
     source = trees(tmp_path)
     options = {"to": to, "size": "40x30"}
     made = ps.export(source, tmp_path / "out", **options)
-    with pytest.raises(ps.PackError, match=r"exists already.*--overwrite"):
+    with pytest.raises(ps.PackError, match=r"exists already.*overwrite=True"):
         ps.export(source, made.path, **options)
     ps.export(source, made.path, overwrite=True, **options)
     (made.path / "notes.txt").write_text("mine")
@@ -257,7 +257,7 @@ def test_an_export_onto_its_own_source_is_refused(tmp_path: Path) -> None:
 
 def test_bad_samples_raise_or_are_left_out_and_listed(tmp_path: Path) -> None:
     source = Pictures(20, broken=(3, 19))
-    with pytest.raises(ps.HopError, match=r"sample 3 \(pictures/3.png\).*--on-bad-sample skip"):
+    with pytest.raises(ps.HopError, match=r"sample 3 \(pictures/3.png\).*on_bad_sample='skip'"):
         ps.export(source, tmp_path / "out", to="webdataset")
     assert not list(tmp_path.iterdir())
     made = ps.export(source, tmp_path / "out", to="directory", on_bad_sample="skip")

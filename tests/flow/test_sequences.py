@@ -531,7 +531,6 @@ def test_a_flow_says_how_to_hand_it_what_is_no_source() -> None:
     assert "from_generator(function)" in words_for(lambda: iter([]))
     assert "every epoch begins anew" in words_for(iter([]))
     assert "from_generator(lambda: iterable)" in words_for({1, 2}.union())
-    assert "penstock.open(path)" in words_for("pets.pack")
     assert "penstock.open" in words_for(3)
 
 

@@ -13,11 +13,13 @@ import pytest
 
 import penstock as ps
 from column_making import hugging_face_dataset, labels, pictures, png, write_mds, write_parquet, write_vlen
+from commands import run_here
 from made_sources import EveryKind
 from penstock.codecs.examples import encode_example
 from penstock.codecs.tfrecord import frame
 from penstock.opening import kind_of
 from picture_making import write_picture
+from project_making import write_project
 from raster_making import noise, write_raster
 from video_making import write_video
 
@@ -216,24 +218,46 @@ def test_a_pack_that_lost_its_manifest_is_not_taken_for_arrow_files(tmp_path: Pa
         ps.open(path)
 
 
-def test_what_is_not_known_says_what_is_there_and_what_was_looked_for(tmp_path: Path) -> None:
+def test_what_is_not_known_says_what_is_there_and_what_to_write_in_a_short_sentence(tmp_path: Path) -> None:
     (tmp_path / "a.xyz").write_text("?")
     (tmp_path / "b.xyz").write_text("?")
     with pytest.raises(
-        ps.PackError, match=r"There is 2 \.xyz, and this was looked for: a pack, TFRecord.* Use the constr"
+        ps.PackError,
+        match=r"not recognised: it has no pack\.json.* there is 2 \.xyz\. Say what it is, with pens",
     ):
         ps.open(tmp_path)
+
+
+def test_the_settings_of_a_project_stand_for_it(tmp_path: Path) -> None:
+    settings = write_project(tmp_path) / "project_config.yaml"
+    assert type(ps.open(settings)) is ps.DeepEthogram and kind_of(settings) == "DeepEthogram"
+    done = run_here("export", settings, "--to", "directory", "-o", tmp_path / "frames")
+    assert done.exit_code == 0 and "24 samples" in done.out
+
+
+def test_every_door_takes_a_path_where_it_takes_a_source(tmp_path: Path) -> None:
+    for number in range(4):
+        write_picture(tmp_path / "in" / ("cat", "dog")[number % 2] / f"{number}.png", 20, 16, seed=number)
+    path = tmp_path / "in"
+    assert ps.check(path).ok and ps.check(str(path)).counts["samples"] == 4
+    assert len(ps.pack(str(path), tmp_path / "a.pack")) == 4
+    assert ps.export(tmp_path / "a.pack", tmp_path / "out", to="tfrecord").samples == 4
+    assert len(ps.Flow(str(tmp_path / "out")).batch(2)) == 2
+    assert len(ps.concat([path, tmp_path / "a.pack"])) == 8 and len(ps.Subset(path, [1, 2])) == 2
+    for door in (ps.check, ps.Flow, lambda given: ps.pack(given, tmp_path / "b.pack")):
+        with pytest.raises(ps.PackError, match="missing"):
+            door(str(tmp_path / "missing"))
 
 
 def test_several_formats_in_one_folder_are_not_guessed(tmp_path: Path) -> None:
     write_parquet(tmp_path / "a.parquet")
     write_vlen(tmp_path / "a.h5")
-    with pytest.raises(ps.PackError, match=r"There is 1 \.\w+, 1 \.\w+, and this was looked for"):
+    with pytest.raises(ps.PackError, match=r"there is 1 \.\w+, 1 \.\w+\. Say what it is"):
         ps.open(tmp_path)
 
 
 def test_one_photo_is_not_guessed(tmp_path: Path) -> None:
-    with pytest.raises(ps.PackError, match="There is one image"):
+    with pytest.raises(ps.PackError, match="there is one image"):
         ps.open(write_picture(tmp_path / "a.jpg"))
 
 

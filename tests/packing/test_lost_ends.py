@@ -57,7 +57,7 @@ def test_labels_of_the_whole_video_fit_one_with_a_damaged_end(tmp_path: Path, ro
     (error,) = [problem for problem in source.problems() + source.damage() if not problem.warning]
     assert error.what == "decodes 37 of 40 frames; the label rows from frame 37 on have no picture"
     assert error.unreadable and error.row == 37 and error.file.endswith("a.mp4")
-    with pytest.raises(ps.DataError, match=r"a\.mp4 frame 37: decodes 37 of 40.*--on-bad-sample skip"):
+    with pytest.raises(ps.DataError, match=r"a\.mp4 frame 37: decodes 37 of 40.*on_bad_sample='skip'"):
         ps.pack(source, tmp_path / "one.pack")
     check_pack(ps.pack(source, tmp_path / "one.pack", on_bad_sample="skip", overwrite=True), 37)
 

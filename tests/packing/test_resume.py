@@ -125,13 +125,13 @@ def test_a_source_that_changed_meanwhile_is_noticed(tmp_path: Path) -> None:
 
 def test_other_options_cannot_be_resumed(tmp_path: Path) -> None:
     interrupted(tmp_path)
-    with pytest.raises(ps.PackError, match="options 'codec' was 'png' and is 'jpeg'.*--overwrite"):
+    with pytest.raises(ps.PackError, match="options 'codec' was 'png' and is 'jpeg'.*overwrite=True"):
         ps.pack(Pictures(400), tmp_path / "one.pack", shard_mb=1, size="96x96", codec="jpeg", resume=True)
 
 
 def test_unfinished_work_is_neither_taken_for_a_pack_nor_thrown_away(tmp_path: Path) -> None:
     interrupted(tmp_path)
-    with pytest.raises(ps.PackError, match="Pass --resume to go on with it"):
+    with pytest.raises(ps.PackError, match="Pass resume=True to resume it"):
         ps.pack(Pictures(400), tmp_path / "one.pack")
     with pytest.raises(ps.PackError, match="is not finished"):
         ps.open(tmp_path / "one.pack")

@@ -72,12 +72,12 @@ def test_raw_rows_are_one_view_of_mapped_memory(tmp_path: Path) -> None:
 
 
 def test_raw_refuses_images_of_different_sizes_and_names_the_remedy(tmp_path: Path) -> None:
-    with pytest.raises(ps.RecipeError, match="--size WIDTHxHEIGHT"):
+    with pytest.raises(ps.RecipeError, match="size='WIDTHxHEIGHT'"):
         ps.pack(EveryKind(5), tmp_path / "raw.pack", codec="raw")
 
 
 def test_a_bad_sample_stops_with_its_name(tmp_path: Path) -> None:
-    with pytest.raises(ps.HopError, match=r"pictures/7\.png.*no JPEG, PNG.*--on-bad-sample skip"):
+    with pytest.raises(ps.HopError, match=r"pictures/7\.png.*no JPEG, PNG.*on_bad_sample='skip'"):
         ps.pack(Pictures(20, broken=(7,)), tmp_path / "bad.pack")
     assert not (tmp_path / "bad.pack").exists()
 

@@ -6,7 +6,8 @@ import re
 
 from penstock.cli.options import COLUMN_OPTIONS, EXPORT_OPTIONS, PACK_OPTIONS, SOURCE_OPTIONS
 
-_NAMES = {**SOURCE_OPTIONS, **PACK_OPTIONS, **EXPORT_OPTIONS, **COLUMN_OPTIONS}
+_RUNNING = ("resume", "overwrite")
+_NAMES = (*SOURCE_OPTIONS, *PACK_OPTIONS, *EXPORT_OPTIONS, *COLUMN_OPTIONS, *_RUNNING)
 # Not after a dot: task.size=fast is a key of a recipe, which commands take as it is.
 _ARGUMENT = re.compile(
     rf"(?<![\w.\-])(?P<name>{'|'.join(sorted(_NAMES, key=len, reverse=True))})="

@@ -26,6 +26,7 @@ from penstock.packing.preconditions import check_source, check_unchanged, clear_
 from penstock.packing.preparing import BadSample, Preparation, Row, stamp_of_part
 from penstock.packing.progress import ProgressBar
 from penstock.packing.work import TASK_BYTES, Place, Prepared
+from penstock.problems import as_source
 from penstock.samples import Source
 from penstock.sources.exports.export_manifest import fields_as_dicts
 from penstock.storage.blocks import Blocks
@@ -47,7 +48,7 @@ HOMES = {
 
 @refuses_urls()
 def export(
-    source: Source,
+    source: Source | str | Path,
     path: str | Path,
     *,
     to: str,
@@ -56,7 +57,9 @@ def export(
     progress: bool | None = None,
     **options: Any,
 ) -> Export:
-    """Write a source as files of another format into a folder. `options` are those of `ExportOptions`.
+    """Write a source, or what `ps.open` reads at a path, as files of another format into a folder.
+
+    `options` are those of `ExportOptions`.
 
     to         tfrecord, hdf5, directory, webdataset, numpy, yolo, coco, voc or csv
     resume     go on with an interrupted export of the same data and options
@@ -65,18 +68,19 @@ def export(
     """
     chosen = make_options({"to": to, **options})
     check_folder_name(path)
+    opened: Source = as_source(source)
     places = Places(path, EXPORT)
     places.target.parent.mkdir(parents=True, exist_ok=True)
     with writer_lock(places.target):
         places.tidy()
         places.check(resume, overwrite)
-        check_source(source, chosen.preparing())
-        chosen = with_pixels_kept(chosen, source)
-        refuse_own_source(source, places.target)
+        check_source(opened, chosen.preparing())
+        chosen = with_pixels_kept(chosen, opened)
+        refuse_own_source(opened, places.target)
         if places.target.exists():
             refuse_if_touched(places.target)
-        with clear_words(places), every_damage(source):
-            _write(source, places, chosen, resume, progress)
+        with clear_words(places), every_damage(opened):
+            _write(opened, places, chosen, resume, progress)
     return read_export(path)
 
 

@@ -76,7 +76,7 @@ def refuse_if_touched(folder: Path) -> None:
     if (len(sizes), sum(sizes)) != (known.files, known.bytes):
         raise PackError(
             f"{folder} has {len(sizes):,} files of {sum(sizes):,} bytes, and was written with {known.files:,} files of "
-            f"{known.bytes:,}. Somebody changed it, so it is not replaced: remove it yourself, or choose another -o."
+            f"{known.bytes:,}. Somebody changed it, so it is not replaced: remove it yourself, or choose another path."
         )
 
 

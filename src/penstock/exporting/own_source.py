@@ -19,7 +19,7 @@ def refuse_own_source(source: Source, target: Path) -> None:
         file = Path(name).resolve()
         if file == place or place in file.parents:
             raise PackError(
-                f"{target} holds {name}, which the export is made from. It is left alone: choose another -o."
+                f"{target} holds {name}, which the export is made from. It is left alone: choose another path."
             )
 
 

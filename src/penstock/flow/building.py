@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
@@ -59,8 +58,6 @@ def not_a_source(given: Any) -> RecipeError:
 
 
 def _instead(given: Any) -> str:
-    if isinstance(given, str | os.PathLike):
-        return "Open it first: Flow(penstock.open(path))."
     if isinstance(given, Iterator):
         return (
             "Give the function that makes it, because every epoch begins anew: Flow(penstock.from_generator(function))."

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -23,6 +24,7 @@ from penstock.flow.running import Running
 from penstock.flow.state import checked_state
 from penstock.flow.streams.sequences import check_on_items, gives_batches, plan_of_items
 from penstock.flow.streams.streams import Stream
+from penstock.problems import as_source
 from penstock.samples import Kind, Sample, Source, checked_index
 from penstock.storage.locations import refuses_urls
 
@@ -34,7 +36,9 @@ Batch = dict[str, Any]
 
 
 class Flow:
-    """A lazy plan from a Source to batches; every method gives a new flow, and nothing runs until it is iterated.
+    """A lazy plan from a Source, or a path for `ps.open`, to batches.
+
+    Every method gives a new flow, and nothing runs until it is iterated.
 
     `workers`, `executor` and `memory` say how it runs and never what is in a batch. With
     `on_bad_sample="substitute"` a sample that cannot be made is replaced by another one and counted, at most
@@ -44,7 +48,7 @@ class Flow:
 
     def __init__(
         self,
-        source: Source | Stream,
+        source: Source | Stream | str | os.PathLike[str],
         seed: int = 0,
         *,
         workers: int | str = "auto",
@@ -54,6 +58,7 @@ class Flow:
         max_bad: int | float | None = None,
         fast_decode: bool | Literal["auto"] = "auto",
     ) -> None:
+        source = as_source(source)
         if not isinstance(source, (Source, Stream)):
             raise not_a_source(source)
         self._plan = (

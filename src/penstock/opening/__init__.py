@@ -22,14 +22,7 @@ if TYPE_CHECKING:
 
 PathLike = str | os.PathLike[str]
 
-LOOKED_FOR = (
-    "a pack, TFRecord (.tfrecord), WebDataset (.tar), HDF5 (.h5), NumPy (.npy, .npz), Parquet, a Hugging Face folder "
-    "or .arrow files, MDS (index.json), a DeepEthogram project, boxes (CSV, COCO, Pascal VOC, YOLO, a map layer), "
-    "GeoTIFF rasters, videos, images"
-)
 
-
-@refuses_urls()
 def open(path: PathLike, *, verify: bool = False, **options: Any) -> Any:  # noqa: A001 - the verb is `penstock.open`
     """Open a pack, or any other data that Penstock recognises, as a Source.
 
@@ -121,10 +114,8 @@ def _unrecognised(path: PathLike, found: Found) -> PenstockError:
     is_folder = Path(path).is_dir()
     if is_folder and not any(Path(path).iterdir()):
         return DataError([Problem(os.fspath(path), None, "the folder is empty", "Name the folder with your data")])
-    pack = (
-        f"is not a pack: it has no {MANIFEST_NAME}" if is_folder else "is a file, and not of a kind that is recognised"
-    )
+    pack = f"it has no {MANIFEST_NAME}, so it is not a pack, and " if is_folder else ""
     return PackError(
-        f"{os.fspath(path)} {pack}. There is {found.seen}, and this was looked for: {LOOKED_FOR}. Use the constructor "
-        "for it, such as penstock.Images, Boxes, Rasters, Videos, HDF5 or Parquet, or `penstock pack` to make a pack."
+        f"{os.fspath(path)} is not recognised: {pack}there is {found.seen}. "
+        "Say what it is, with penstock.Images, Boxes, Rasters, Videos, HDF5 or Parquet, or `penstock pack images` …"
     )

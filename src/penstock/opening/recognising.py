@@ -12,6 +12,8 @@ from penstock.sources.exports.export_manifest import SAMPLES_NAME, export_facts
 from penstock.sources.paths import IMAGE_ENDINGS, VIDEO_ENDINGS
 from penstock.storage.documents import load_json
 
+# DeepEthogram's settings; the file stands for its project.
+PROJECT = "project_config.yaml"
 # What reads an export of ours; it has no class of its own.
 EXPORT = "an export"
 
@@ -74,7 +76,7 @@ def _marked(path: Path) -> str:
         return EXPORT
     if (path / "dataset_dict.json").is_file() or (path / "state.json").is_file():
         return "HuggingFace"
-    if (path / "project_config.yaml").is_file():
+    if (path / PROJECT).is_file():
         return "DeepEthogram"
     below = [folder for folder in path.iterdir() if folder.is_dir() and not folder.name.startswith(".")]
     if _is_mds(path / "index.json") or (below and all(_is_mds(folder / "index.json") for folder in below)):
@@ -147,6 +149,8 @@ def _of_images(path: Path) -> str:
 
 
 def _file(path: Path) -> Found:
+    if path.name == PROJECT:
+        return Found("DeepEthogram")
     kind = _kind_by_name(path)
     with path.open("rb") as file:
         begin = file.read(16)

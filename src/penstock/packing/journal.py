@@ -73,7 +73,7 @@ class WorkJournal(ABC, Generic[Finished]):
         if changed:
             raise PackError(
                 f"cannot resume {self.places.workshop}: {changed}. Use the same data and options, "
-                "or pass --overwrite instead of --resume to start anew."
+                "or pass overwrite=True instead of resume=True to start again."
             )
         self.finished = self._whole_lines()
         # Written anew, because a line that a killed writer began would swallow the next one.

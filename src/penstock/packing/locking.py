@@ -32,10 +32,10 @@ def _locked_descriptor(path: Path, pack: Path) -> int:
         try:
             descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
         except PermissionError as error:
-            raise PackError(f"{path.parent} cannot be written to. Choose another place with -o.") from error
+            raise PackError(f"{path.parent} cannot be written to. Choose another path.") from error
         if not _try_lock(descriptor):
             os.close(descriptor)
-            raise BeingWritten(f"another process is writing {pack}. Wait for it, or choose another name with -o.")
+            raise BeingWritten(f"another process is writing {pack}. Wait for it, or choose another path.")
         # The holder before us may have removed the file between our opening and our locking it.
         if path.exists() and path.stat().st_ino == os.fstat(descriptor).st_ino:
             return descriptor

@@ -152,7 +152,7 @@ def _not_there(folder: Path) -> str:
     if not folder.exists():
         partial = folder.with_name(folder.name + ".partial")
         if partial.exists():
-            return f"{folder} is not finished: pack it again with --resume to go on where it stopped."
+            return f"{folder} is not finished: pack it again with resume=True to resume where it stopped."
         return f"{folder} does not exist."
     return f"{folder} is not a pack: it has no {MANIFEST_NAME}. `penstock pack` makes one of raw files."
 

@@ -36,7 +36,7 @@ def in_order(submit: Callable[[Task], Future[Result]], tasks: Iterable[Task], wi
     except BrokenProcessPool as error:
         raise PackError(
             "a worker process died, killed or out of memory. Finished shards are kept: "
-            "run again with --resume, perhaps with fewer --workers."
+            "run again with resume=True, perhaps with fewer workers."
         ) from error
     finally:
         for future in pending:

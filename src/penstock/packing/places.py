@@ -63,25 +63,23 @@ class Places:
         """Refuse what would lose something: an existing pack, a foreign folder, unfinished work."""
         if self.target.exists() and not self._has_manifest(self.target):
             raise PackError(
-                f"{self.target} exists and is not {self.made.a_noun}; it is left alone. Choose another name with -o."
+                f"{self.target} exists and is not {self.made.a_noun}; it is left alone. Choose another path."
             )
         goes_on = resume and (self.workshop / REPLACES_NAME).exists()
         if self.target.exists() and not (overwrite or goes_on):
-            raise PackError(
-                f"{self.target} exists already. Pass --overwrite to replace it, or choose another name with -o."
-            )
+            raise PackError(f"{self.target} exists already. Pass overwrite=True to replace it, or choose another path.")
         self._refuse_foreign(self.workshop, self._is_workshop())
         self._refuse_foreign(self.replaced, False)
         if self.workshop.exists() and not (resume or overwrite):
             raise PackError(
                 f"{self.workshop} is an unfinished {self.made.noun}. "
-                "Pass --resume to go on with it, or --overwrite to start anew."
+                "Pass resume=True to resume it, or overwrite=True to start again."
             )
 
     @staticmethod
     def _refuse_foreign(folder: Path, ours: bool) -> None:
         if folder.exists() and not ours:
-            raise PackError(f"{folder} is in the way and not ours; it is left alone. Rename it, or choose another -o.")
+            raise PackError(f"{folder} is in the way and not ours; it is left alone. Rename it, or choose another.")
 
     def _is_workshop(self) -> bool:
         return self.workshop.is_dir() and ((self.workshop / PLAN_NAME).exists() or not any(self.workshop.iterdir()))

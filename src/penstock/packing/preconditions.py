@@ -52,7 +52,7 @@ def check_unchanged(source: Source, start: int, stamps: NDArray[np.uint64], work
         more = f", and {len(changed) - 1} more" if len(changed) > 1 else ""
         raise PackError(
             f"cannot resume: {describe(source, start + int(changed[0]))} changed since it was packed{more}. "
-            "Pass --overwrite to start anew."
+            "Pass overwrite=True to start again."
         )
 
 
@@ -80,5 +80,5 @@ def clear_words(places: Places) -> Iterator[None]:
         if not isinstance(error, OSError) or error.errno not in (errno.ENOSPC, errno.EDQUOT):
             raise
         kept = "Finished shards are kept: " if places.workshop.exists() else ""
-        advice = "free some space and run again with --resume." if kept else "Free some space and run again."
+        advice = "free some space and run again with resume=True." if kept else "Free some space and run again."
         raise PackError(f"the disk is full: {places.target.parent} has no space left. {kept}{advice}") from error

@@ -264,7 +264,7 @@ def _bad(preparation: Preparation, name: str, hop: str, error: Exception, stamp:
     reason = str(error) or type(error).__name__
     if preparation.options.on_bad_sample == "skip":
         return BadSample(name, reason, stamp)
-    raise HopError(hop, name, reason, "Mend or remove it, or pass --on-bad-sample skip to leave it out.") from error
+    raise HopError(hop, name, reason, "Fix or remove it, or pass on_bad_sample='skip' to leave it out.") from error
 
 
 def _row_from_file(

@@ -81,7 +81,10 @@ def _in_words(fractions: dict[str, float]) -> str:
 def _by_column(values: NDArray[Any]) -> SplitPlan:
     names = ordered_names(sorted(set(values.astype(str).tolist())))
     if "" in names:
-        raise RecipeError("the source names a split for some samples and none for others; fill it in, or pass --split.")
+        raise RecipeError(
+            "the source names a split for some samples and none for others; fill it in, "
+            "or pass split='train=0.8,val=0.2'."
+        )
     numbers = {name: number for number, name in enumerate(names)}
     codes = np.array([numbers[str(value)] for value in values], np.int16)
     return SplitPlan(tuple(names), codes, "as the source says")

@@ -29,6 +29,7 @@ from penstock.packing.shards import ShardWriter, file_checksum
 from penstock.packing.splitting import SplitPlan, plan_part_splits, plan_splits
 from penstock.packing.statistics import SAMPLE_COUNT, ChannelSums
 from penstock.packing.work import TASK_BYTES, Place, Prepared, prepared_parts, prepared_samples
+from penstock.problems import as_source
 from penstock.samples import Part, Source
 from penstock.seeds import random_bits
 from penstock.storage.blocks import Blocks
@@ -37,7 +38,7 @@ from penstock.storage.locations import refuses_urls
 
 @refuses_urls()
 def pack(
-    source: Source,
+    source: Source | str | Path,
     path: str | Path,
     *,
     resume: bool = False,
@@ -45,21 +46,24 @@ def pack(
     progress: bool | None = None,
     **options: Any,
 ) -> Pack:
-    """Pack a source into a folder and open it. `options` are those of `PackOptions`.
+    """Pack a source, or what `ps.open` reads at a path, into a folder, and open it.
+
+    `options` are those of `PackOptions`.
 
     resume     go on with an interrupted pack of the same data and options
     overwrite  replace a pack that is there (only once the new one is complete)
     progress   show a bar on stderr; by default when that is a terminal
     """
     chosen = make_options(options)
+    opened: Source = as_source(source)
     places = Places(path)
     places.target.parent.mkdir(parents=True, exist_ok=True)
     with writer_lock(places.target):
         places.tidy()
         places.check(resume, overwrite)
-        check_source(source, chosen)
-        with clear_words(places), every_damage(source):
-            _write(source, places, chosen, resume, progress)
+        check_source(opened, chosen)
+        with clear_words(places), every_damage(opened):
+            _write(opened, places, chosen, resume, progress)
     return Pack(path)
 
 
@@ -289,7 +293,7 @@ class _OpenShard:
         if raw_size is not None and raw_size != (row.width, row.height):
             raise RecipeError(
                 f"codec raw needs one size for all images: {row.values['key']} has {row.width}x{row.height} px and the "
-                f"first had {raw_size[0]}x{raw_size[1]}. Pass --size WIDTHxHEIGHT, or use another codec."
+                f"first had {raw_size[0]}x{raw_size[1]}. Pass size='WIDTHxHEIGHT', or use another codec."
             )
         part = prepared.part if self.writer.parts is not None or self.writer.splits.blocks else prepared.sample
         self.shard.add(row, self.writer.splits.name(part, prepared.sample))

@@ -143,7 +143,9 @@ def _missing(names: list[str]) -> Markup | None:
         return None
     images = "1 image" if len(names) == 1 else f"{len(names):,} images"
     return note(
-        f"{images} not found or not readable: ", shortened(listed(names, 5)), ". Name their folder with --images."
+        f"{images} not found or not readable: ",
+        shortened(listed(names, 5)),
+        ". Name their folder (images).",
     )
 
 

@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from penstock.errors import DataError, Problem
-from penstock.problems import known_problems
+from penstock.problems import as_source, known_problems
 from penstock.samples import Part, Source, Streamed, describe
 from penstock.sources.repeats import lines_of
 
-_REMEDY = "Replace or remove it, or pack with on_bad_sample=skip"
+_REMEDY = "Replace or remove it, or pack with on_bad_sample='skip'"
 # Samples that one task of a thread decodes: many enough to make the task cheap, few enough to share the work.
 _TASK_SAMPLES = 32
 
@@ -51,17 +51,18 @@ class CheckResult:
         return "\n".join([*lines, f"{counted}: {found}"])
 
 
-def check(source: Source, *, decode: bool = False) -> CheckResult:
-    """Find everything that is wrong with a source: its own problems, then damaged files.
+def check(source: Source | str | os.PathLike[str], *, decode: bool = False) -> CheckResult:
+    """Find everything that is wrong with a source or a path: its own problems, then damaged files.
 
     `decode` also decodes every sample fully, in threads, to find damage inside that headers do not show.
     """
-    known = known_problems(source)
-    found = [*known, *(problem for problem in _asked(source, "damage") if problem not in known)]
+    opened: Source = as_source(source)
+    known = known_problems(opened)
+    found = [*known, *(problem for problem in _asked(opened, "damage") if problem not in known)]
     if decode:
         files = {problem.file for problem in found}
-        found += [problem for problem in _decode_all(source) if problem.file not in files]
-    return CheckResult(tuple(found), _counts(source))
+        found += [problem for problem in _decode_all(opened) if problem.file not in files]
+    return CheckResult(tuple(found), _counts(opened))
 
 
 def _asked(source: Source, name: str) -> list[Problem]:

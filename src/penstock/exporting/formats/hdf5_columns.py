@@ -85,7 +85,7 @@ def pixel_column(name: str, first: Row) -> Column:
         if (row.height, row.width) != (height, width):
             raise RecipeError(
                 f"codec raw needs one size for all images: {row.values['key']} has {row.width}x{row.height} px and the "
-                f"first had {width}x{height}. Pass --size WIDTHxHEIGHT, or use another codec."
+                f"first had {width}x{height}. Pass size='WIDTHxHEIGHT', or use another codec."
             )
         return np.frombuffer(row.payload, np.uint8).reshape(height, width, 3)
 

@@ -102,7 +102,7 @@ class _RowWriter:
         if known is not None and known != shape:
             raise RecipeError(
                 f"an array needs one size for all images: {row.values['key']} has {row.width}x{row.height} px and the "
-                f"first had {known[1]}x{known[0]}. Pass --size WIDTHxHEIGHT, or export to hdf5 or directory."
+                f"first had {known[1]}x{known[0]}. Pass size='WIDTHxHEIGHT', or export to hdf5 or directory."
             )
         self._file(name).append(row.payload, np.dtype(np.uint8), shape)
 

@@ -36,7 +36,7 @@ def _view(task: Any, source: Source) -> Source:
     """The source with labels as the task numbers them."""
     label = label_field(source, task.label, "labels")
     if label is None:
-        raise DataError([Problem(type(source).__name__, None, "it has no labels", "Pack the videos with --labels")])
+        raise DataError([Problem(type(source).__name__, None, "it has no labels", "Pack the videos with their labels")])
     return labelled(source, task.image, label, task.behaviours)
 
 

@@ -72,7 +72,7 @@ class Journal:
         if self.folder.is_dir() and not any(self.folder.glob("[!.]*")):
             return {}  # killed before the plan was written
         raise RecipeError(
-            f"{self.folder} is in the way and not ours; it is left alone. Rename it, or choose another -o."
+            f"{self.folder} is in the way and not ours; it is left alone. Rename it, or choose another path."
         )
 
     def _take_over(self) -> None:

@@ -86,7 +86,7 @@ class _Checks:
         gone: NDArray[np.bool_] = over & ((inside[:, 2] <= inside[:, 0]) | (inside[:, 3] <= inside[:, 1]))
         gone = gone | (over & self.rows.point & self._centre_outside())
         self._report(gone, self._gone, "Check the row: wrong image, or coordinates of another size of it?")
-        self._report(over & ~gone & ~clip, self._outside, "Fix the row, or pass clip_boxes=True (--clip-boxes)")
+        self._report(over & ~gone & ~clip, self._outside, "Fix the row, or pass clip_boxes=True")
         self.lost = gone
         return np.where((over & clip & ~gone)[:, None], inside, self.box)
 

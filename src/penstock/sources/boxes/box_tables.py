@@ -107,7 +107,7 @@ def needed_buffer(options: ReadingOptions, name: str) -> float:
     """Half the side of the boxes that points become, which the user must say."""
     if options.point_buffer is None:
         what = "the table has points, and boxes need a size"
-        remedy = "Pass point_buffer (--point-buffer), half the side of a box in pixels"
+        remedy = "Pass point_buffer=10, half the side of a box in pixels"
         raise DataError([Problem(name, None, what, remedy)])
     return options.point_buffer
 

@@ -233,7 +233,7 @@ def _raster_size(file: Path, allow_drivers: Sequence[str]) -> tuple[int, int] | 
 def unreadable(file: str, reason: str) -> Problem:
     """The problem of an image that cannot be read."""
     what = f"the image cannot be read: {reason}"
-    return Problem(file, None, what, "Replace or remove it, or pack with on_bad_sample=skip", unreadable=True)
+    return Problem(file, None, what, "Replace or remove it, or pack with on_bad_sample='skip'", unreadable=True)
 
 
 def no_images(place: str) -> DataError:

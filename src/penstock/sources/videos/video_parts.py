@@ -128,6 +128,6 @@ class VideoPart:
         labels = "label rows" if isinstance(self.labels, RowLabels) else "events"
         what = f"decodes {frames:,} of {whole:,} frames; the {labels} from frame {frames:,} on have no picture"
         remedy = (
-            f"Copy the video again, or pack with --on-bad-sample skip to leave out the {whole - frames:,} at its end"
+            f"Copy the video again, or pack with on_bad_sample='skip' to leave out the {whole - frames:,} at its end"
         )
         return Problem(self.footage.file, frames, what, remedy, unreadable=True)

@@ -107,7 +107,7 @@ def fitted_image_size(source: Source, wanted: Any) -> tuple[int, int]:
         near = f"[{nearest_legal(width)}, {nearest_legal(height)}]"
         raise _refused(source, f"its frames have different sizes ({some})", f"Choose one: image_size={near}")
     if not is_legal(width, height):
-        remedy = f"Pack with --size {nearest_legal(width)}x{nearest_legal(height)}, or set image_size to that"
+        remedy = f'Pack with size="{nearest_legal(width)}x{nearest_legal(height)}", or set image_size to that'
         raise _refused(source, f"its frames are {width}x{height}: that {legal_words(width, height)}", remedy)
     return width, height
 
