@@ -12,6 +12,7 @@ import torch
 import torchvision
 
 import penstock as ps
+from penstock.cli.train import _ending
 from tasks.behaviour.frames_source import Frames
 from training.small_trainings import InterruptAt, same_weights, weights_of
 
@@ -128,3 +129,14 @@ def test_a_behaviour_without_validation_is_named_when_training_begins(tmp_path: 
     with_rear.labels[:3] = (0, 0, 1)
     found = trained(tmp_path / "mice", data=(with_rear, videos("c")), fast_dev_run=True)
     assert "rear occurs in the training data, but not in the validation data" in found.log()
+
+
+def test_scores_on_the_training_data_are_not_shown_as_results(tmp_path: Path) -> None:
+    run = trained(tmp_path / "run", data=(videos("ab"), None), epochs=1)
+    assert run.scores() == {} and run.details()["judged_on"] == "training"
+    assert "train_f1" in run.metrics()[-1]
+    page = ps.report(run).read_text()
+    assert "These are the data that it was trained on" in page
+    assert _ending(run).endswith("trained without validation, so there is no score")
+    stage = ps.report(ps.Run(run.folder / "stages" / "frames")).read_text()
+    assert "tiny, from random weights" in stage

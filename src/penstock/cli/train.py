@@ -54,4 +54,8 @@ def _from_flags(watch: bool, resume: bool | None, no_progress: bool) -> list[str
 
 def _ending(run: ps.Run) -> str:
     scores = ", ".join(f"{name} {value:.4g}" for name, value in run.scores().items())
-    return f"{run.folder}: {scores or 'trained without validation'}"
+    if run.environment.get("outcome") == "tried":
+        return (
+            f"{run.folder}: tried with one batch of everything; nothing was learned{f' ({scores})' if scores else ''}"
+        )
+    return f"{run.folder}: {scores or 'trained without validation, so there is no score'}"

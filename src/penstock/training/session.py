@@ -53,6 +53,7 @@ from penstock.training.trainers import (
 )
 from penstock.wording import counted
 
+SCARCE_SHARE = 0.1  # of the free disk: checkpoints that take more are worth a word
 WITHOUT_VALIDATION = Goal("train_loss", larger_is_better=False)
 
 
@@ -237,7 +238,10 @@ class Session:
         if self._writer is None:
             return
         needs = needs_of(module.network, self.settings.train)
-        self.say(telling.needs_line(needs, check_disk(needs, self.folder), self.on_device))
+        free = check_disk(needs, self.folder)
+        # Who trains in a folder with room enough needs to know nothing of it; the log has it.
+        tell = self.say if needs.disk > SCARCE_SHARE * free else self._writer.say
+        tell(telling.needs_line(needs, free, self.on_device))
         self.say(telling.choices_line(self._chosen(module)))
 
     def _chosen(self, module: Module) -> dict[str, Any]:

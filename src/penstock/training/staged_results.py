@@ -15,7 +15,7 @@ from penstock.results.behaviour_scores import BehaviourScores, best_thresholds, 
 from penstock.results.bouts import shortest_bouts
 from penstock.results.ethogram_details import ethogram_details
 from penstock.results.ethograms import Ethogram
-from penstock.runs.layout import plain
+from penstock.runs.layout import TRAINING_PREFIX, plain
 from penstock.runs.writing import RunWriter
 from penstock.samples import Source
 from penstock.tasks.behaviour.behaviour import Behaviour
@@ -53,8 +53,12 @@ def write_results(
     _save(writer.checkpoints / CHECKPOINT, fitted, network, settings, scores, packed_by(data.train))
     kept = {"score_thresholds": fitted.score_thresholds, "min_bout_frames": fitted.min_bout_frames}
     details = {"kind": "behaviour", **scores.details(), "ethograms": ethogram_details(ethograms), **kept}
+    details["judged_on"] = "validation" if val else "training"
     writer.write_details(details)
-    writer.log_metrics(scores.scores(), epoch=settings.train.epochs, step=0)
+    # Scores on the data that it learned from are no result: under these names nobody takes them for one.
+    prefix = "" if val else TRAINING_PREFIX
+    found = {f"{prefix}{name}": value for name, value in scores.scores().items()}
+    writer.log_metrics(found, epoch=settings.train.epochs, step=0)
 
 
 def _combined(task: Behaviour, checkpoints: tuple[Path, Path]) -> BehaviourNetwork:

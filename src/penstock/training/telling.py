@@ -67,7 +67,10 @@ def needs_line(needs: Needs, disk_free: int, batch_size: int) -> str:
 
 
 def choices_line(chosen: Mapping[str, Any]) -> str:
-    return "chosen: " + ", ".join(f"{name} {value}" for name, value in chosen.items()) + "."
+    """What a training is made with; how many samples are on the device only where that is another number."""
+    words = {"batch_size": "batch size", "learning_rate": "learning rate", "on_device": "on the device at a time"}
+    told = {name: value for name, value in chosen.items() if name != "on_device" or value != chosen["batch_size"]}
+    return ", ".join(f"{words.get(name, name)} {value}" for name, value in told.items()) + "."
 
 
 def pack_line(task: Task, source: Source, seed: int) -> str | None:

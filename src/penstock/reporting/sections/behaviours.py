@@ -37,12 +37,16 @@ def behaviours(story: Story) -> Markup | None:
     rows = [_row(name, scores) for name, scores in found.items()]
     head = ["behaviour", "frames", *SCORES.values(), "threshold"]
     absent = [name for name, scores in found.items() if number(scores.get("frames")) == 0]
+    own = note(_TRAINING_DATA) if story.details.get("judged_on") == "training" else None
     remark = f"{', '.join(absent)} never occurred in the validation and has no score." if absent else ""
     return joined(
-        [table(head, rows, label="Scores of each behaviour"), note(remark) if remark else None, note(_BOUT_RULE)]
+        [own, table(head, rows, label="Scores of each behaviour"), note(remark) if remark else None, note(_BOUT_RULE)]
     )
 
 
+_TRAINING_DATA = (
+    "These are the data that it was trained on: there was no validation, and other videos will be scored lower."
+)
 _BOUT_RULE = "A bout counts as found when a predicted bout shares more than half of the time that both cover."
 
 

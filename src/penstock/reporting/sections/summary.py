@@ -153,6 +153,9 @@ def facts(story: Story) -> dict[str, Markup]:
 
 
 def _network(model: dict[str, Any], task: dict[str, Any]) -> str:
+    behaviour = task.get("behaviour")
+    if isinstance(behaviour, dict):  # a stage has the settings of the whole model
+        model, task = behaviour, behaviour
     if not model:
         return MISSING
     weights, named = model.get("weights"), model.get("backbone", task.get("size"))  # a behaviour model has a size
