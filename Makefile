@@ -13,7 +13,7 @@ PEERS_STAMP := $(PEERS)/.penstock-installed
 setup: $(STAMP)
 
 # The JPEG kernel is built where libjpeg-turbo's headers are; without them a slower fallback does its work.
-$(STAMP): pyproject.toml setup.py $(wildcard src/penstock/codecs/kernel/c/* src/penstock/prediction/c/* src/penstock/storage/c/*)
+$(STAMP): pyproject.toml setup.py $(wildcard src/penstock/codecs/kernel/c/* src/penstock/tasks/inference/c/* src/penstock/storage/c/*)
 	@if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && [ ! -e /usr/include/jpeglib.h ]; then \
 		{ apt-get update -qq && apt-get install -y -qq libjpeg62-turbo-dev; } >/dev/null 2>&1 || \
 		echo "libjpeg62-turbo-dev could not be installed: JPEGs will be decoded without the kernel."; fi

@@ -33,7 +33,7 @@ def extension(name: str, folder: Path, libraries: tuple[str, ...] = ()) -> Exten
 
 
 kernel = extension("penstock.codecs.kernel._native", Path("src/penstock/codecs/kernel/c"), ("jpeg",))
-winograd = extension("penstock.prediction._winograd", Path("src/penstock/prediction/c"))
+winograd = extension("penstock.tasks.inference._winograd", Path("src/penstock/tasks/inference/c"))
 mapping = extension("penstock.storage._mapping", Path("src/penstock/storage/c"))
 # Windows does not let anyone cut a mapped file short.
 extensions = [kernel, winograd] if sys.platform == "win32" else [kernel, winograd, mapping]

@@ -16,7 +16,9 @@ from __future__ import annotations
 import difflib
 import importlib
 import importlib.util
+import inspect
 import re
+from abc import ABCMeta
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -195,3 +197,45 @@ def one_of(name: str, value: str, legal: Sequence[str]) -> str:
     if value not in legal:
         raise RecipeError(f"{name}={value!r} is not one of {', '.join(legal)}.{nearest(str(value), legal)}")
     return value
+
+
+class Sealing(ABCMeta):
+    """The class of `Sealed`: an unknown keyword is answered with the nearest; objects are closed when they are made."""
+
+    def __call__(cls, *values: Any, **named: Any) -> Any:
+        try:
+            made = super().__call__(*values, **named)
+        except TypeError as error:
+            hint = _nearest_keyword(cls, str(error))
+            if not hint:
+                raise
+            raise TypeError(f"{error}.{hint}") from None
+        object.__setattr__(made, "_is_made", True)
+        return made
+
+
+class Sealed(metaclass=Sealing):
+    """Objects on which no new attribute can be set: a misspelt one would change nothing, in silence."""
+
+    _is_made = False
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        _, *others = inspect.signature(cls.__init__).parameters.values()
+        # Else a signature would be that of the metaclass.
+        cls.__signature__ = inspect.Signature(others)  # type: ignore[attr-defined]
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if self._is_made and not name.startswith("_") and name not in self.__dict__ and not hasattr(type(self), name):
+            known = [one for one in dir(self) if not one.startswith("_")]
+            kind = type(self).__name__
+            raise AttributeError(f"{kind} has no attribute {name!r}, so it cannot be set.{nearest(name, known)}")
+        object.__setattr__(self, name, value)
+
+
+def _nearest_keyword(kind: type, message: str) -> str:
+    """The keyword that was probably meant, if an error of Python says that one is unknown."""
+    found = re.search(r"unexpected keyword argument '(\w+)'$", message)
+    if found is None or not message.startswith(f"{kind.__name__}.__init__()"):
+        return ""
+    return nearest(found[1], list(inspect.signature(kind).parameters))

@@ -33,7 +33,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from penstock.codecs.headers import UnreadableImage
-from penstock.errors import DataError, HopError, Problem, RecipeError, nearest
+from penstock.errors import DataError, HopError, Problem, RecipeError, Sealed, nearest
 from penstock.problems import as_source, known_problems, refuse_problems
 from penstock.storage.mapped import refuse_lost_files
 
@@ -205,7 +205,7 @@ def describe(source: Source, index: int) -> str:
     return f"sample {index} ({key})" if key else f"sample {index}"
 
 
-class Subset:
+class Subset(Sealed):
     """Some samples of a source, in a given order, without copying any."""
 
     def __init__(self, source: Source, indices: NDArray[np.integer] | Sequence[int]) -> None:
@@ -294,7 +294,7 @@ def annotations_of_many(source: Source, indices: NDArray[np.int64]) -> list[Samp
     return found
 
 
-class Concat:
+class Concat(Sealed):
     """Several sources one after another; classes are joined by name, so numbers may change."""
 
     def __init__(self, sources: Sequence[Source]) -> None:

@@ -135,7 +135,7 @@ def test_options_of_answering_are_those_of_python(verb: str) -> None:
     function = getattr(ps, verb)
     # Options of a task are passed on where they are given; `plot` and `output` say where files go.
     boxes = dict.fromkeys((*(field.name for field in dataclasses.fields(FindingOptions)), "plot"))
-    videos = {field.name: field.default for field in dataclasses.fields(EthogramOptions) if field.name != "precision"}
+    videos = {field.name: field.default for field in dataclasses.fields(EthogramOptions)}
     expected = {**keywords_of(function), **({"output": None} if verb == "evaluate" else boxes | videos)}
     for name in ("on_problem", "on_facts"):  # functions; the command prints what they would be called with
         expected.pop(name, None)

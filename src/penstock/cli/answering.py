@@ -28,7 +28,10 @@ def bout_frames(text: str) -> int | str:
 
 
 def tell_decisions(facts: Mapping[str, Any]) -> None:
-    """Say beside the results what stands between probabilities and answers."""
+    """Say beside the results with what they were computed, and what stands between probabilities and answers."""
+    if "precision_words" in facts:
+        frames = f" Frames are those of {facts['frames_from']}." if "frames_from" in facts else ""
+        click.echo(f"{facts['precision_words']}{frames}", err=True)
     if "changed_frames" in facts:
         for line in decision_lines(facts, "--min-bout-frames off"):
             click.echo(line, err=True)
@@ -43,6 +46,11 @@ ANSWER_OPTIONS: dict[str, tuple[Any, str]] = {
     ),
     "device": (str, "Where the network answers, such as cpu, or cuda:0,cuda:1; by default a GPU where there is one."),
     "progress": (bool, "Show a progress bar."),
+    "precision": (
+        click.Choice(["auto", "32", "bf16", "16"]),
+        "What the network computes with; auto: as in its training. bf16 is faster on devices that have it.",
+    ),
+    "videos": (str, "Behaviour: take frames from these files, a folder or quoted pattern, not from the data."),
     "min_bout_frames": (bout_frames, "Behaviour: the shortest bout, in frames, or off. [default: as training decided]"),
     "truth": (str, "True boxes (a table, layer, folder or quoted pattern) to compare a file or folder of boxes with."),
     "min_score": (float, "With --truth: leave out boxes below this score."),

@@ -39,10 +39,6 @@ BOX_OPTIONS: dict[str, tuple[Any, str]] = {
         SOURCE_OPTIONS["allow_drivers"][0],
         "Boxes: let this driver of GDAL, such as VRT, open rasters too; may be given several times.",
     ),
-    "precision": (
-        click.Choice(["auto", "32", "bf16"]),
-        "Boxes, behaviour: bf16 is faster where the device has it. [default: auto]",
-    ),
     "score_threshold": (float, "Boxes: score from which a box is an answer. [default: the model's]"),
     "nms_threshold": (float, "Boxes: of two whose IoU is above this only the better stays. [default: the model's]"),
 }
@@ -90,7 +86,7 @@ def predict(
     if plot is None:
         found = [_answered(run, paths, output, given, facts)]
     else:
-        found = _plotted(run, paths, output, plot, given)
+        found = _plotted(run, paths, output, plot, given, facts)
     tell_decisions(facts)
     return _told(found, facts, as_json)
 
@@ -115,12 +111,16 @@ def _telling(output: str | None) -> Iterator[Callable[[Problem], None]]:
             click.echo(f"… and {len(problems) - SHOWN_PROBLEMS:,} more{listed}.", err=True)
 
 
-def _plotted(run: str, paths: Any, output: str | None, plot: str, given: dict[str, Any]) -> list[Any]:
+def _plotted(
+    run: str, paths: Any, output: str | None, plot: str, given: dict[str, Any], facts: dict[str, Any]
+) -> list[Any]:
     from penstock.reporting.box_plots import check_plot_name, plot_boxes
 
     check_plot_name(plot)
     with _telling(output) as on_problem:
-        table: Any = predicting.predict_boxes(run, paths, output=output, on_problem=on_problem, **given)
+        table: Any = predicting.predict_boxes(
+            run, paths, output=output, on_problem=on_problem, on_facts=facts.update, **given
+        )
     return [table if output is None else Path(output), plot_boxes(table, plot)]
 
 

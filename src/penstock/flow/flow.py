@@ -12,7 +12,7 @@ import numpy as np
 
 from penstock.augment.applying import kinds_of
 from penstock.augment.steps import Geometric, Pixelwise
-from penstock.errors import RecipeError, one_of
+from penstock.errors import RecipeError, Sealed, one_of
 from penstock.flow import steps
 from penstock.flow.budget import bytes_of
 from penstock.flow.building import not_a_source
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 Batch = dict[str, Any]
 
 
-class Flow:
+class Flow(Sealed):
     """A lazy plan from a Source, or a path for `ps.open`, to batches.
 
     Every method gives a new flow, and nothing runs until it is iterated.

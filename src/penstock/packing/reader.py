@@ -17,7 +17,7 @@ import xxhash
 from numpy.typing import NDArray
 
 from penstock.codecs.images import decode_image, decode_mask
-from penstock.errors import MissingExtra, PackError, RecipeError, nearest
+from penstock.errors import MissingExtra, PackError, RecipeError, Sealed, nearest
 from penstock.packing.columns import row_checksum
 from penstock.packing.fields import restored
 from penstock.packing.index import Columns, open_index
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 KEPT_GROUPS = 2
 
 
-class Pack:
+class Pack(Sealed):
     """A pack on disk as a Source: mapped, safe in threads, pickled as its path."""
 
     @refuses_urls()

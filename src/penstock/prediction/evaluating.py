@@ -68,7 +68,9 @@ def evaluate(
     workers: int | str = "auto",
     device: Any = None,
     progress: bool = False,
+    precision: str = "auto",
     min_bout_frames: int | tuple[int, ...] | str | None = None,
+    videos: Any = None,
     truth: Any = None,
     min_score: float | None = None,
     iou: float = MATCH_IOU,
@@ -81,7 +83,9 @@ def evaluate(
 
     `split` takes one split of the data. Without data, it is a split of what the Run was trained on, by default the one
     that it was validated with. Nothing is left out and nothing is random. `min_bout_frames` are other shortest bouts
-    for a behaviour model: one number, one for each behaviour, or "off".
+    for a behaviour model: one number, one for each behaviour, or "off". `videos` are the files that its data were
+    packed from, found by name: frames come from there, labels from the data. `precision` is that of its training
+    (auto), 32, bf16 or 16. `facts` of what is given back say which precision was used, and where frames came from.
 
     With `truth`, boxes made by anything stand in place of the run: `evaluate("boxes.csv", truth="xml/*.xml")`; both may
     be a table or any files that `Boxes` reads. `min_score`, `iou`, `count_empty` and `images` belong to that; see
@@ -104,36 +108,45 @@ def evaluate(
     from penstock.prediction.answering import AnswerOptions, answered, on_cpu, rows_of
     from penstock.prediction.finding import source_for_evaluation
     from penstock.prediction.models import load
+    from penstock.prediction.predicting import precision_facts
     from penstock.prediction.run_data import run_split
 
     options = AnswerOptions(batch_size, workers, "raise", progress)
     source = run_split(run, split) if data is None else source_for_evaluation(data, split)
-    model = load(run, device=device)
+    model = load(run, device=device, precision=precision)
     model.task.check(source, "evaluation")
     if model.task.kind == "behaviour":
-        return _evaluate_videos(model, source, options, min_bout_frames)
-    if min_bout_frames is not None:
-        raise RecipeError(f"min_bout_frames is for behaviour models, and {run} is a {model.task.kind}.")
+        return _evaluate_videos(model, source, options, min_bout_frames, videos)
+    if min_bout_frames is not None or videos is not None:
+        raise RecipeError(f"min_bout_frames and videos are for behaviour models, and {run} is a {model.task.kind}.")
     scores, rows = model.task.scores(), []
     for found in answered(model, source, options, lambda batch: on_cpu(model.judge(batch))):
         scores.update(found.answers, found.batch)
         rows += rows_of(model, source, found, lists_problems=False)
-    return Evaluation(scores.compute(), scores.details(), pd.DataFrame(rows), len(source))
+    return Evaluation(scores.compute(), scores.details(), pd.DataFrame(rows), len(source), precision_facts(model))
 
 
-def _evaluate_videos(model: Model, source: Source, options: AnswerOptions, min_bout_frames: Any) -> Evaluation:
+def _evaluate_videos(
+    model: Model, source: Source, options: AnswerOptions, min_bout_frames: Any, videos: Any
+) -> Evaluation:
     import pandas as pd
 
     from penstock.prediction.behaviour.decisions import Decisions
     from penstock.prediction.behaviour.ethogram_judging import labelled_ethograms, row_of
+    from penstock.prediction.predicting import precision_facts
     from penstock.results.behaviour_scores import score_ethograms
     from penstock.results.ethogram_details import ethogram_details
 
-    ethograms = labelled_ethograms(model, source, options, min_bout_frames=min_bout_frames)
+    ethograms = labelled_ethograms(model, source, options, videos, min_bout_frames=min_bout_frames)
     scores = score_ethograms(ethograms)
     details = {**scores.details(), "ethograms": ethogram_details(ethograms)}
     table = pd.DataFrame([row_of(one) for one in ethograms])
-    facts = Decisions.together(map(Decisions.of, ethograms)).facts()
+    frames_from = "the data" if videos is None else "the videos"
+    facts = {
+        **precision_facts(model),
+        "frames_from": frames_from,
+        **Decisions.together(map(Decisions.of, ethograms)).facts(),
+    }
     return Evaluation(scores.scores(), details, table, sum(map(len, ethograms)), facts)
 
 

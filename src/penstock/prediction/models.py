@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import torch
 
-from penstock.errors import RecipeError, nearest
+from penstock.errors import RecipeError, Sealed, nearest
 from penstock.prediction.devices import Placed, dealt, devices_of, placed
 from penstock.runs.run import Run
 from penstock.storage.locations import refuses_urls
-from penstock.tasks.checkpoints import HUB, NEWEST_VERSION, Checkpoint, read_checkpoint
+from penstock.tasks.checkpoints import HUB, NEWEST_VERSION, read_checkpoint
+from penstock.tasks.precisions import AUTO, autocast, choose_precision
 from penstock.tasks.task import Answers, Batch, Task
 from penstock.tasks.weight_files import write_weights
 
@@ -29,18 +30,37 @@ GROUP_ROWS = {"cpu": 8}
 GROUP_ROWS_ELSEWHERE = 64
 
 
-class Model:
+class Model(Sealed):
     """A task and its trained network; `predict` answers, `save` writes the weights.
 
-    With a list of devices there is a copy of the network on each, and what is to be answered is dealt to them.
+    With a list of devices there is a copy of the network on each, and what is to be answered is dealt to them. It
+    computes with the precision of its training, if it knows it and the devices can, unless another is asked for.
     """
 
     def __init__(
-        self, task: Task, network: torch.nn.Module, *, meta: Mapping[str, Any] | None = None, device: Any = None
+        self,
+        task: Task,
+        network: torch.nn.Module,
+        *,
+        meta: Mapping[str, Any] | None = None,
+        device: Any = None,
+        precision: str = AUTO,
     ) -> None:
         self.task, self.meta = task, dict(meta or {})
         self.devices = devices_of(device)
+        self._asked = precision
+        self.precision, self.precision_words = choose_precision(precision, self.meta.get("precision"), self.devices)
         self.copies = placed(network, self.devices)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        """Settings are those of the task, and a model stays as it is: `changed` gives another."""
+        if self._is_made and name in [field.name for field in dataclasses.fields(self.task)]:  # type: ignore[arg-type]
+            raise AttributeError(f"a model is not changed: use model = model.changed({name}={value!r}).")
+        if self._is_made and not name.startswith("_"):
+            known = [field.name for field in dataclasses.fields(self.task)]  # type: ignore[arg-type]
+            hint = nearest(name, known) or nearest(name, list(vars(self)))
+            raise AttributeError(f"a model has no attribute {name!r} that can be set.{hint}")
+        super().__setattr__(name, value)
 
     def __repr__(self) -> str:
         places = ", ".join(map(str, self.devices))
@@ -71,7 +91,7 @@ class Model:
             if name not in known:
                 raise RecipeError(f"a {task.kind} has no setting {name!r}.{nearest(name, known)}")
         changed: Task = dataclasses.replace(task, **settings)
-        return Model(changed, self.network, meta=self.meta, device=self.devices)
+        return Model(changed, self.network, meta=self.meta, device=self.devices, precision=self._asked)
 
     @property
     def group_rows(self) -> int:
@@ -92,7 +112,7 @@ class Model:
         def answers(one: Placed, start: int) -> Answers:
             rows = torch.arange(start, start + self.group_rows).clamp(max=count - 1)
             group = {name: _rows(value, rows, one.device) for name, value in batch.items()}
-            with torch.inference_mode():
+            with torch.inference_mode(), autocast(self.precision, one.device):
                 found = ask(one.network, group)
             return {name: _moved(value[: count - start], self.device) for name, value in found.items()}
 
@@ -112,7 +132,8 @@ class Model:
         if Path(path).suffix not in (".safetensors", ".pt", ".pth"):
             raise RecipeError(f"{path} must end in .safetensors, .pt or .pth.")
         task = {"kind": self.task.kind, "settings": self.task.settings()}
-        meta = {"version": NEWEST_VERSION, "task": task, "thresholds": self.thresholds}
+        kept: dict[str, Any] = {name: self.meta[name] for name in ("precision", "input") if name in self.meta}
+        meta = {"version": NEWEST_VERSION, "task": task, "thresholds": self.thresholds, **kept}
         write_weights(path, self.network.state_dict(), meta)
         return Path(path)
 
@@ -138,21 +159,26 @@ def _joined(pieces: list[Any]) -> Any:
 
 @refuses_urls(model="run")
 def load(
-    run: Run | Model | str | os.PathLike[str], *, which: Literal["best", "last"] = "best", device: Any = None
+    run: Run | Model | str | os.PathLike[str],
+    *,
+    which: Literal["best", "last"] = "best",
+    device: Any = None,
+    precision: str = AUTO,
 ) -> Model:
     """The trained model of a Run (its folder), or of a checkpoint or safetensors file; nothing else is needed for it.
     Also a detector that DeepForest published: its file, or hf://owner/name, which is downloaded.
 
-    `which` chooses among the checkpoints of a Run. Nothing in the file is run: it is tensors and plain values.
+    `which` chooses among the checkpoints of a Run. `precision` is 32, bf16 or 16; auto: that of its training. Nothing
+    in the file is run: it is tensors and plain values.
     """
     if isinstance(run, Model):
-        return run if device is None else Model(run.task, run.network, meta=run.meta, device=device)
+        if device is None and precision == AUTO:
+            return run
+        place = run.devices if device is None else device
+        asked = run._asked if precision == AUTO else precision
+        return Model(run.task, run.network, meta=run.meta, device=place, precision=asked)
     checkpoint = read_checkpoint(_checkpoint_path(run, which))
-    return _model(checkpoint, device)
-
-
-def _model(checkpoint: Checkpoint, device: Any) -> Model:
-    return Model(checkpoint.task, checkpoint.network(), meta=checkpoint.meta, device=device)
+    return Model(checkpoint.task, checkpoint.network(), meta=checkpoint.meta, device=device, precision=precision)
 
 
 def _checkpoint_path(run: Run | str | os.PathLike[str], which: Literal["best", "last"]) -> str | Path:

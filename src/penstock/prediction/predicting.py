@@ -33,6 +33,7 @@ def predict(
     workers: int | str = "auto",
     on_bad_sample: OnBadSample = "raise",
     device: Any = None,
+    precision: str = "auto",
     progress: bool = False,
     on_problem: OnProblem = None,
     on_facts: Callable[[dict[str, Any]], None] | None = None,
@@ -54,10 +55,11 @@ def predict(
     folder, or a file for one video) writes them as they come about; `options` are those of `EthogramOptions`. A frame
     that does not decode keeps its row and is among the problems, which `on_problem` is called with at the end. A video
     that cannot be read does not stop the others: it is an error at the end, or with `on_bad_sample="skip"` only noted.
-    `on_facts` is called at the end with how many frames the rule of shortest bouts changed, and how many are near a
-    threshold.
 
-    `device` may be a list: each has a copy of the network, and what is to be answered is dealt to them.
+    `precision` is that of the model's training (auto), 32, bf16 or 16; tables say it in `attrs["precision"]`.
+    `on_facts` is called with it, and for behaviour also with how many frames the rule of shortest bouts changed, and
+    how many are near a threshold. `device` may be a list: each has a copy of the network, and what is to be answered is
+    dealt to them.
     """
     require("torch", "train", "Prediction")
     from penstock.prediction.answering import AnswerOptions
@@ -66,7 +68,9 @@ def predict(
     from penstock.prediction.tables import check_table_name, write_table
 
     answering = AnswerOptions(batch_size, workers, on_bad_sample, progress)
-    model = load(run, device=device)
+    model = load(run, device=device, precision=precision)
+    if on_facts is not None:
+        on_facts(precision_facts(model))
     if model.task.kind == "detection":
         table = _boxes(model, data, output, answering, options, on_problem)
         return table if output is None else Path(output)
@@ -81,7 +85,12 @@ def predict(
     source = source_for_prediction(data)
     model.task.check(source, "prediction")
     batches = _batches(model, source, answering)
-    return _frame(batches) if output is None else write_table(os.fspath(output), batches)
+    return _frame(batches, model) if output is None else write_table(os.fspath(output), batches)
+
+
+def precision_facts(model: Model) -> dict[str, Any]:
+    """With what a model computes, and why."""
+    return {"precision": model.precision, "precision_words": model.precision_words}
 
 
 @refuses_urls(model="run")
@@ -92,6 +101,8 @@ def predict_boxes(
     output: str | os.PathLike[str] | None = None,
     device: Any = None,
     on_problem: OnProblem = None,
+    precision: str = "auto",
+    on_facts: Callable[[dict[str, Any]], None] | None = None,
     **options: Any,
 ) -> Any:
     """The table of boxes that a detector finds, as `predict` gives it; with `output` it is written as well."""
@@ -99,9 +110,11 @@ def predict_boxes(
     from penstock.prediction.answering import AnswerOptions
     from penstock.prediction.models import load
 
-    model = load(run, device=device)
+    model = load(run, device=device, precision=precision)
     if model.task.kind != "detection":
         raise RecipeError(f"{run} finds no boxes: it is a {model.task.kind}.")
+    if on_facts is not None:
+        on_facts(precision_facts(model))
     names = [field.name for field in fields(AnswerOptions)]
     answering = AnswerOptions(**{name: options.pop(name) for name in names if name in options})
     return _boxes(model, data, output, answering, options, on_problem)
@@ -130,6 +143,9 @@ def _boxes(
     target = None if output is None else check_box_output(output)
     found = files_or_source(data)
     if not isinstance(found, list):
+        if options.windowing():
+            what = f"{', '.join(options.windowing())}: samples of a pack or another Source are looked at as they are"
+            raise RecipeError(f"{what}. Leave it out, or name the files of the images.")
         model.task.check(found, "prediction")
         table = boxes_in_source(model, found, options, answering)
         _tell_notes(table, on_problem)
@@ -164,7 +180,9 @@ def _batches(model: Model, source: Source, options: AnswerOptions) -> Iterator[l
         yield rows_of(model, source, found, lists_problems=options.on_bad_sample == "skip")
 
 
-def _frame(batches: Iterator[list[dict[str, Any]]]) -> pd.DataFrame:
+def _frame(batches: Iterator[list[dict[str, Any]]], model: Model) -> pd.DataFrame:
     import pandas as pd
 
-    return pd.DataFrame([row for rows in batches for row in rows])
+    table = pd.DataFrame([row for rows in batches for row in rows])
+    table.attrs["precision"] = model.precision
+    return table

@@ -7,7 +7,7 @@ import math
 from pathlib import Path
 from typing import Any, Literal
 
-from penstock.errors import DataError, Problem, RecipeError, one_of
+from penstock.errors import DataError, Problem, RecipeError, Sealed, one_of
 from penstock.runs import layout
 from penstock.runs.reading import json_file, json_lines, yaml_file
 from penstock.storage.locations import refuses_urls
@@ -16,7 +16,7 @@ Which = Literal["best", "last"]
 Line = dict[str, Any]
 
 
-class Run:
+class Run(Sealed):
     """The folder that a training leaves.
 
     run = ps.Run("runs/pets")

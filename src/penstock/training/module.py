@@ -22,6 +22,7 @@ from penstock.errors import RecipeError
 from penstock.runs.layout import plain
 from penstock.seeds import random_bits
 from penstock.tasks.checkpoints import read_checkpoint
+from penstock.tasks.precisions import computed_precision
 from penstock.tasks.task import Batch, Scores, Task
 from penstock.training.batch_statistics import learned_statistics
 from penstock.training.feeds import Feed, Rank
@@ -260,10 +261,15 @@ class Module(lightning.LightningModule):
                 "means": self._means.state(),
                 "epoch_means": plain(self._epoch_means),
             },
+            "precision": self._precision(),
             "recipe": self.recipe,
             "flow_state": _first_state(checkpoint),
             "scores": plain(evaluation.values) if evaluation is not None else {},
         }
+
+    def _precision(self) -> str | None:
+        """What the Trainer computes with; a module without one has computed nothing."""
+        return None if self._trainer is None else computed_precision(self.trainer.precision, self.device)
 
     def on_load_checkpoint(self, checkpoint: dict[str, Any]) -> None:
         train = checkpoint.get("penstock", {}).get("train", {})

@@ -18,6 +18,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import torch
 import xxhash
 
 from penstock.runs import layout
@@ -26,15 +27,17 @@ from penstock.runs.writing import RunWriter
 from penstock.samples import Source
 from penstock.tasks.behaviour.behaviour import Behaviour
 from penstock.tasks.behaviour.feature_windows import FeatureWindows, VideoFeatures
+from penstock.tasks.precisions import computed_precision
 from penstock.training.data_splits import TrainingData, facts_of
 from penstock.training.environment import environment, now
 from penstock.training.options import AUTO, TrainOptions
+from penstock.training.resources import chosen_precision
 from penstock.training.resuming import FINISHED, Beginning, beginning, beginning_of_others
 from penstock.training.session import Extras, Session, is_first_rank, outcome_of
 from penstock.training.settings import Settings
 from penstock.training.staged_features import extracted_features, network_of_frames
 from penstock.training.staged_results import write_results
-from penstock.training.trainers import begun_network
+from penstock.training.trainers import begun_network, device_type
 
 FEATURES = "features"
 FINE_RATE = 3e-4  # for streams that begin with weights: higher rates destroy what they know
@@ -105,9 +108,8 @@ class StagedTraining:
         train, val = self._features(checkpoint)
         sequence = self._stage("sequence", self._windows(train, val), frames)
         if self._writer is not None:
-            write_results(
-                self._writer, self.task, self.settings, self.data, (train, val), (checkpoint, sequence.checkpoint())
-            )
+            checkpoints = (checkpoint, sequence.checkpoint())
+            write_results(self._writer, self.task, self.settings, self._precision, self.data, (train, val), checkpoints)
             shutil.rmtree(self._features_folder, ignore_errors=True)
 
     def _stage(self, name: str, data: TrainingData, before: Run | None) -> Run:
@@ -161,19 +163,26 @@ class StagedTraining:
     # Features of whole videos
 
     @property
+    def _precision(self) -> str:
+        """What the stages compute with, and so whatever uses the Run."""
+        train = self.settings.train
+        asked = self.extras.trainer.get("precision", chosen_precision(train, device_type(train)))
+        return computed_precision(asked, torch.device(device_type(train)))
+
+    @property
     def _features_folder(self) -> Path:
         return self.folder / layout.STAGES / FEATURES
 
     def _features(self, checkpoint: Path) -> tuple[list[VideoFeatures], list[VideoFeatures]]:
-        network = network_of_frames(checkpoint, self.settings.train)
+        network = network_of_frames(checkpoint, self.settings.train, self._precision)
         # Named after the weights that made them: those of other weights are never taken for them.
-        folder = self._features_folder / xxhash.xxh3_64_hexdigest(checkpoint.read_bytes())
+        folder = self._features_folder / f"{xxhash.xxh3_64_hexdigest(checkpoint.read_bytes())}-{self._precision}"
 
         def of(source: Source | None, name: str) -> list[VideoFeatures]:
             if source is None:
                 return []
             self._say(f"features of {len(source):,} frames ({name}).")
-            return extracted_features(self.task, network, source, folder / name, self.settings.feed)
+            return extracted_features(self.task, network, self._precision, source, folder / name, self.settings.feed)
 
         return of(self.data.train, "train"), of(self.data.val, "val")
 

@@ -16,23 +16,30 @@ from penstock.tasks.behaviour.feature_windows import VideoFeatures
 from penstock.tasks.behaviour.frame_data import video_ranges
 from penstock.tasks.behaviour.networks import BehaviourNetwork
 from penstock.tasks.behaviour.stages import sized
-from penstock.tasks.behaviour.streaming import FeatureStream
+from penstock.tasks.behaviour.streaming import STORED_AS, FeatureStream
 from penstock.tasks.checkpoints import read_checkpoint
+from penstock.tasks.inference.folding import made_to_answer
+from penstock.tasks.precisions import FULL
 from penstock.training.options import FeedOptions, TrainOptions
 from penstock.training.trainers import device_type
 
 BATCH_FRAMES = 64
-STORED_AS = np.float16  # half the disk; what is lost is far below what dropout hides
 
 
-def network_of_frames(checkpoint: Path, train: TrainOptions) -> BehaviourNetwork:
-    """The network of a finished frames stage, on the device that trains."""
-    network: Any = read_checkpoint(checkpoint, kind="behaviour_frames").network()
-    return network.to(device_type(train)).eval()  # type: ignore[no-any-return]
+def network_of_frames(checkpoint: Path, train: TrainOptions, precision: str) -> BehaviourNetwork:
+    """The network of a finished frames stage, on the device that trains, as prediction will use it."""
+    return answering_network(read_checkpoint(checkpoint, kind="behaviour_frames").network(), train, precision)
+
+
+def answering_network(network: Any, train: TrainOptions, precision: str) -> BehaviourNetwork:
+    """The very network that prediction makes of this one: only then are its scores those of training."""
+    device = torch.device(device_type(train))
+    made: Any = made_to_answer(network.to(device).eval(), device, short=precision != FULL)
+    return made  # type: ignore[no-any-return]
 
 
 def extracted_features(
-    task: Behaviour, network: BehaviourNetwork, source: Source, folder: Path, feed: FeedOptions
+    task: Behaviour, network: BehaviourNetwork, precision: str, source: Source, folder: Path, feed: FeedOptions
 ) -> list[VideoFeatures]:
     """A file for each video; those that are there are whole, and are not made again."""
     labels = task.labels_of(source)
@@ -40,18 +47,20 @@ def extracted_features(
     for number, frames in enumerate(video_ranges(source)):
         path = folder / f"video-{number:05d}.npy"
         if not path.exists():
-            _write(task, network, Subset(source, np.arange(frames.start, frames.stop)), path, feed)
+            _write(task, network, precision, Subset(source, np.arange(frames.start, frames.stop)), path, feed)
         found.append(VideoFeatures(path, labels[frames.start : frames.stop]))
     return found
 
 
-def _write(task: Behaviour, network: BehaviourNetwork, video: Source, path: Path, feed: FeedOptions) -> None:
+def _write(
+    task: Behaviour, network: BehaviourNetwork, precision: str, video: Source, path: Path, feed: FeedOptions
+) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     options: dict[str, Any] = {
         name: getattr(feed, name) for name in ("workers", "executor", "memory", "on_bad_sample", "max_bad")
     }
     flow = sized(Flow(task.seen(video), **options), task, video).batch(BATCH_FRAMES)
-    stream = FeatureStream(network, network.mean.device)
+    stream = FeatureStream(network, network.mean.device, precision)
     shape = (len(video), network.frames.feature_count)
     with whole_file(path) as partial:
         rows = np.lib.format.open_memmap(partial, mode="w+", dtype=STORED_AS, shape=shape)

@@ -28,6 +28,7 @@ from penstock.tasks.checkpoints import NETWORK, NEWEST_VERSION, read_checkpoint
 from penstock.training.checkpoints import WholeCheckpoints
 from penstock.training.data_splits import TrainingData
 from penstock.training.settings import Settings
+from penstock.training.staged_features import answering_network
 
 CHECKPOINT = "best.ckpt"
 
@@ -36,6 +37,7 @@ def write_results(
     writer: RunWriter,
     task: Behaviour,
     settings: Settings,
+    precision: str,
     data: TrainingData,
     features: tuple[list[VideoFeatures], list[VideoFeatures]],
     checkpoints: tuple[Path, Path],
@@ -46,11 +48,12 @@ def write_results(
     source, videos = (data.val, val) if data.val is not None and val else (data.train, train)
     if not val:
         writer.say("without a validation split, thresholds are chosen on the training data, and scores flatter.")
-    ethograms = _ethograms(task, network, source, videos)
+    ethograms = _ethograms(task, answering_network(network, settings.train, precision), source, videos)
     fitted = _decided(task, ethograms, [video.labels for video in train])
     ethograms = [_with_decisions(fitted, one) for one in ethograms]
     scores = score_ethograms(ethograms)
-    _save(writer.checkpoints / CHECKPOINT, fitted, network, settings, scores, packed_by(data.train))
+    said = {"input": packed_by(data.train), "precision": precision}
+    _save(writer.checkpoints / CHECKPOINT, fitted, network, settings, scores, said)
     kept = {"score_thresholds": fitted.score_thresholds, "min_bout_frames": fitted.min_bout_frames}
     details = {"kind": "behaviour", **scores.details(), "ethograms": ethogram_details(ethograms), **kept}
     details["judged_on"] = "validation" if val else "training"
@@ -131,14 +134,14 @@ def _save(
     network: BehaviourNetwork,
     settings: Settings,
     scores: BehaviourScores,
-    packed: dict[str, Any],
+    said: dict[str, Any],
 ) -> None:
     content = {
         "state_dict": {NETWORK + name: value for name, value in network.state_dict().items()},
         "penstock": {
             "version": NEWEST_VERSION,
             "task": {"kind": task.kind, "settings": plain(task.settings())},
-            "input": packed,
+            **said,
             "thresholds": task.thresholds,
             "recipe": plain(settings.sections(task)),
             "scores": plain(scores.scores()),

@@ -15,7 +15,7 @@ pytest.importorskip("torchvision")
 import penstock as ps  # noqa: E402
 from penstock.cli.demo_animals import write_animal_videos  # noqa: E402
 from penstock.prediction.behaviour import watching  # noqa: E402
-from penstock.prediction.folding import folded  # noqa: E402
+from penstock.tasks.inference.folding import folded  # noqa: E402
 
 FRAMES = 20
 

@@ -31,12 +31,12 @@ ANSWERING = AnswerOptions()
 
 
 def found_in(scene: Scene, **options: Any) -> Any:
-    return boxes_in_scene(Asker(MODEL, "32"), scene, FindingOptions(**options), ANSWERING)
+    return boxes_in_scene(Asker(MODEL), scene, FindingOptions(**options), ANSWERING)
 
 
 def put_together(plan: WindowPlan, shown: Iterable[Shown]) -> SceneBoxes:
     mosaic = Mosaic(plan, TASK)
-    for number, found in Asker(MODEL, "32").ask(shown, plan.shown_px):
+    for number, found in Asker(MODEL).ask(shown, plan.shown_px):
         mosaic.add(number, mosaic.answered(number, found))
     return mosaic.boxes()
 

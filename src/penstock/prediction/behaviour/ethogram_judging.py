@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 from penstock.errors import DataError, Problem
@@ -12,6 +13,7 @@ from penstock.prediction.behaviour.video_jobs import videos_of
 from penstock.prediction.models import Model
 from penstock.results.ethograms import Ethogram
 from penstock.samples import Source
+from penstock.sources.videos.supplying import named_videos
 from penstock.tasks.behaviour.frame_data import frame_labels
 from penstock.tasks.data_checks import label_field
 from penstock.tasks.labelled import LABEL, labelled
@@ -19,10 +21,16 @@ from penstock.tasks.labelled import LABEL, labelled
 MEANS = ("f1", "precision", "recall", "accuracy", "bout_f1")
 
 
-def labelled_ethograms(model: Model, source: Source, answering: AnswerOptions, **given: Any) -> list[Ethogram]:
-    """The ethograms of all videos of a source, with its labels in the order of the model's behaviours."""
+def labelled_ethograms(
+    model: Model, source: Source, answering: AnswerOptions, videos: Any = None, **given: Any
+) -> list[Ethogram]:
+    """The ethograms of all videos of a source, with its labels in the order of the model's behaviours.
+
+    With `videos`, frames come from these files, each of which is found by the name that it has in the source.
+    """
     task: Any = model.task
-    found: Any = predict_ethograms(model, source, None, answering, given)
+    data = source if videos is None else _files_of(source, videos)
+    found: Any = predict_ethograms(model, data, None, answering, given)
     ethograms = {one.name: one for one in found}
     labels = frame_labels(_view(task, source), LABEL)
     return [
@@ -30,6 +38,24 @@ def labelled_ethograms(model: Model, source: Source, answering: AnswerOptions, *
         for name, frames in videos_of(source)
         if name in ethograms
     ]
+
+
+def _files_of(source: Source, videos: Any) -> list[Path]:
+    """The file of every video of a source; one that is missing, or has another number of frames, is a problem."""
+    there = {video.name: video.path for video in named_videos(videos)}
+    problems = [
+        Problem(
+            name,
+            None,
+            f"it is not among the {len(there):,} videos that were named",
+            "Name the folder it was packed from",
+        )
+        for name, _ in videos_of(source)
+        if name not in there
+    ]
+    if problems:
+        raise DataError(problems)
+    return [there[name] for name, _ in videos_of(source)]
 
 
 def _view(task: Any, source: Source) -> Source:

@@ -113,7 +113,8 @@ def _watchers(
 ) -> list[Watcher]:
     threads = answering.workers if isinstance(answering.workers, int) else None
     identity = identity_of(model)
-    return [Watcher(model.task, placed, keeper, options, identity, threads, progress) for placed in model.copies]
+    given = (keeper, options, identity, model.precision, threads, progress)
+    return [Watcher(model.task, placed, *given) for placed in model.copies]
 
 
 def identity_of(model: Model) -> str:

@@ -4,19 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
-from typing import Any, Literal, get_args
+from typing import Any
 
 from penstock.errors import RecipeError, nearest, one_of
 from penstock.sources.videos.framing import FITS
-
-Precision = Literal["auto", "32", "bf16"]
 
 
 @dataclass(frozen=True)
 class EthogramOptions:
     """How videos are looked at.
 
-    precision   32, bf16, or auto: bf16 where the device computes with it
     fit         stretch, pad or crop: how frames are brought to the size of the model; by default as in its training
     crop        x,y,width,height of the frame that is looked at; by default as in its training
     fresh       predict again what is there already
@@ -24,14 +21,12 @@ class EthogramOptions:
                 as its probabilities say; by default as training decided
     """
 
-    precision: Precision = "auto"
     fit: str | None = None
     crop: Any = None
     fresh: bool = False
     min_bout_frames: int | tuple[int, ...] | str | None = None
 
     def __post_init__(self) -> None:
-        one_of("precision", self.precision, get_args(Precision))
         if self.fit is not None:
             one_of("fit", self.fit, FITS)
 

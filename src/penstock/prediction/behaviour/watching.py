@@ -16,13 +16,13 @@ from penstock.prediction.behaviour.keeping import Keeper
 from penstock.prediction.behaviour.options import EthogramOptions
 from penstock.prediction.behaviour.progress import Progress
 from penstock.prediction.behaviour.video_jobs import VideoJob
-from penstock.prediction.boxes.asking import is_short
 from penstock.prediction.devices import Placed
-from penstock.prediction.folding import made_to_answer
 from penstock.results.feature_files import FeatureFile
 from penstock.sources.videos.frame_streams import FrameStream, StreamedVideo
 from penstock.sources.videos.frame_supplies import Begin, Supply
 from penstock.tasks.behaviour.sizes import SIZES
+from penstock.tasks.inference.folding import made_to_answer
+from penstock.tasks.precisions import FULL
 
 Item = TypeVar("Item")
 
@@ -61,14 +61,14 @@ class Watcher:
         keeper: Keeper,
         options: EthogramOptions,
         identity: str,
+        precision: str,
         threads: int | None,
         progress: Progress,
     ) -> None:
         self._task, self._keeper, self._options = task, keeper, options
-        short = is_short(options.precision, placed.device)
-        self._placed = Placed(made_to_answer(placed.network, placed.device, short=short), placed.device)
+        self._placed = Placed(made_to_answer(placed.network, placed.device, short=precision != FULL), placed.device)
         self._threads, self._progress = threads, progress
-        self._precision = "bf16" if short else "32"
+        self._precision = precision
         self._identity = f"{identity} {placed.device.type} {self._precision}"
         self._opened: deque[_Opened] = deque()
 

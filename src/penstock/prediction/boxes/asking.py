@@ -1,41 +1,21 @@
-"""Asking a network about windows: in groups of one shape, with the precision that the device is fast with."""
+"""Asking a network about windows: in groups of one shape, with the precision of the model."""
 
 from __future__ import annotations
 
 from collections.abc import Generator, Iterable, Iterator
-from contextlib import closing, nullcontext
+from contextlib import closing
 from itertools import islice
 from typing import Any
 
 import numpy as np
 import torch
 
-from penstock.prediction.boxes.options import Precision
 from penstock.prediction.boxes.scenes import Shown
 from penstock.prediction.devices import Placed, dealt, lanes
-from penstock.prediction.folding import made_to_answer
 from penstock.prediction.models import Model
 from penstock.tasks.detection.answers import Found
-
-
-def computes_bfloat16(device: torch.device) -> bool:
-    """Whether a device multiplies bfloat16 by itself, and not by way of float32."""
-    if device.type == "cuda":
-        return bool(torch.cuda.is_bf16_supported(including_emulation=False))
-    if device.type != "cpu":
-        return False
-    checks = (getattr(torch.cpu, name, None) for name in ("_is_avx512_bf16_supported", "_is_amx_tile_supported"))
-    return any(check is not None and check() for check in checks)
-
-
-def is_short(precision: Precision, device: torch.device) -> bool:
-    """Whether a device computes with bfloat16."""
-    return precision == "bf16" or (precision == "auto" and computes_bfloat16(device))
-
-
-def in_precision(precision: Precision, device: torch.device) -> Any:
-    """A context in which the network computes."""
-    return torch.autocast(device.type, torch.bfloat16) if is_short(precision, device) else nullcontext()
+from penstock.tasks.inference.folding import made_to_answer
+from penstock.tasks.precisions import FULL, autocast
 
 
 def in_groups(shown: Iterable[Shown], size: int) -> Iterator[list[Shown]]:
@@ -48,10 +28,10 @@ def in_groups(shown: Iterable[Shown], size: int) -> Iterator[list[Shown]]:
 class Asker:
     """A model made ready for windows: copies of its network that only answer, one on each device."""
 
-    def __init__(self, model: Model, precision: Precision) -> None:
-        self.model, self.precision = model, precision
+    def __init__(self, model: Model) -> None:
+        self.model = model
         self._copies = tuple(
-            Placed(made_to_answer(network, device, short=is_short(precision, device)), device)
+            Placed(made_to_answer(network, device, short=model.precision != FULL), device)
             for network, device in model.copies
         )
 
@@ -74,7 +54,7 @@ class Asker:
         # Filled up to one shape: libraries sum in another order for other shapes.
         filled = [group[min(place, len(group) - 1)].pixels for place in range(self.model.group_rows)]
         images = torch.from_numpy(np.stack(filled)).to(one.device)
-        with torch.inference_mode(), in_precision(self.precision, one.device):
+        with torch.inference_mode(), autocast(self.model.precision, one.device):
             seen = one.network(task.inputs(images))
         with torch.inference_mode():
             proposed = task.proposed(one.network, seen, scale=task.input_scale)

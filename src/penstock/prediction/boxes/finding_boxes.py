@@ -33,8 +33,8 @@ AUTO_READERS = 2
 class Collected:
     """The boxes of all images so far, and what was looked at."""
 
-    def __init__(self, classes: tuple[str, ...]) -> None:
-        self.classes = classes
+    def __init__(self, model: Model) -> None:
+        self.classes, self.precision = model.classes, model.precision
         self.names: list[str] = []
         self.found: list[SceneBoxes] = []
         self.sizes: dict[str, tuple[int, int]] = {}
@@ -62,6 +62,7 @@ class Collected:
             image_sizes=self.sizes,
             places=self.places,
         )
+        table.attrs["precision"] = self.precision
         if self.problems:
             table.attrs["problems"] = self.problems
         return table
@@ -79,8 +80,8 @@ def boxes_in_files(
     polygons = None if options.within is None else read_area(options.within)
     if journal is not None:
         journal.begin(plan_of(model, files, options))
-    asker = Asker(model, options.precision)
-    collected = Collected(model.classes)
+    asker = Asker(model)
+    collected = Collected(model)
     for number, file in enumerate(files):
         try:
             scene = open_scene(file, options.bands, options.allow_drivers)
@@ -155,7 +156,7 @@ def boxes_in_source(model: Model, source: Source, options: FindingOptions, answe
     """The table of boxes of a pack or another source, each sample looked at as a whole."""
     model = _with_thresholds(model, options)
     task: Any = model.task
-    collected = Collected(model.classes)
+    collected = Collected(model)
     for one in answered(model, source, answering, model.answer):
         for row in range(len(one.batch["index"])):
             sample = annotations_of(source, one.first + row) if hasattr(source, "annotations") else {}

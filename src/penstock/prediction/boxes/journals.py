@@ -23,7 +23,6 @@ from typing import Any
 import numpy as np
 
 from penstock.errors import RecipeError
-from penstock.prediction.boxes.asking import is_short
 from penstock.prediction.boxes.mosaics import SceneBoxes
 from penstock.prediction.boxes.options import FindingOptions
 from penstock.prediction.models import Model
@@ -139,7 +138,7 @@ def plan_of(model: Model, files: list[Path], options: FindingOptions) -> dict[st
         "files": [[str(file), *_stamp(file)] for file in files],
         "model": _model_print(model),
         "task": model.task.settings(),
-        "precision": ["bf16" if is_short(options.precision, device) else "32" for device in model.devices[:1]],
+        "precision": [model.precision],
         "windows": {name: _plain(getattr(options, name)) for name in ("tile_px", "overlap", "bands", "gsd")},
         "within": None if within is None else hashlib.blake2b(_area_bytes(within), digest_size=16).hexdigest(),
     }

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any, Literal, get_args
+from dataclasses import dataclass, fields
+from typing import Any
 
 from penstock.codecs.map_files import check_drivers
-from penstock.errors import RecipeError, one_of
+from penstock.errors import RecipeError
 
-Precision = Literal["auto", "32", "bf16"]
 TILE_PX, OVERLAP = 400, 0.05  # as in packing
 SMALLEST_TILE_PX = 64
 WHOLE_PX = 1024
@@ -26,7 +25,6 @@ class FindingOptions:
     gsd               metres in a pixel that rasters are brought to; auto: as the model was trained; none: as they are
     within            polygons (a layer) outside of which nothing is looked for
     allow_drivers     drivers of GDAL, such as VRT, that may open rasters beside the usual ones
-    precision         32, bf16, or auto: bf16 where the device computes with it
     score_threshold   score from which a box is an answer; by default the model's
     nms_threshold     of boxes whose IoU is above this only the best stays; by default the model's
     """
@@ -37,13 +35,11 @@ class FindingOptions:
     gsd: float | str | None = "auto"
     within: Any = None
     allow_drivers: Sequence[str] = ()
-    precision: Precision = "auto"
     score_threshold: float | None = None
     nms_threshold: float | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "allow_drivers", check_drivers(self.allow_drivers))
-        one_of("precision", self.precision, get_args(Precision))
         tile = self.tile_px
         if tile is not None and (isinstance(tile, bool) or not isinstance(tile, int) or tile < SMALLEST_TILE_PX):
             raise RecipeError(f"tile_px={tile!r} must be a whole number from {SMALLEST_TILE_PX}.")
@@ -51,6 +47,11 @@ class FindingOptions:
             raise RecipeError(f"overlap={self.overlap!r} must be a fraction from 0 to 0.9, such as 0.05.")
         if self.gsd not in (None, "auto", "none") and not (isinstance(self.gsd, (int, float)) and self.gsd > 0):
             raise RecipeError(f"gsd={self.gsd!r} must be metres in a pixel, such as 0.1, or auto, or none.")
+
+    def windowing(self) -> list[str]:
+        """The options about windows and maps that are given: samples of a Source are looked at as they are."""
+        names = ("tile_px", "overlap", "bands", "gsd", "within", "allow_drivers")
+        return [one.name for one in fields(self) if one.name in names and getattr(self, one.name) != one.default]
 
     def window_px(self, width: int, height: int, *, is_photo: bool) -> int:
         """The side of the windows of an image."""

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from penstock.codecs.headers import UnreadableImage
 from penstock.codecs.images import decode_image
-from penstock.errors import Problem
+from penstock.errors import Problem, Sealed
 from penstock.samples import Field, Origin, Raw, Sample, Schema, sample_at
 from penstock.sources.boxes.annotations import read_annotations
 from penstock.sources.boxes.locating import unreadable
@@ -23,7 +23,7 @@ from penstock.wording import counted
 _FIELDS = (Field("image", "image"), Field("boxes", "boxes"), Field("box_label", "labels", "int64"))
 
 
-class Boxes:
+class Boxes(Sealed):
     """Images with boxes, from a table, Pascal VOC, COCO, YOLO or a vector layer.
 
     annotations   a path, pattern, folder or list of them; a DataFrame or GeoDataFrame

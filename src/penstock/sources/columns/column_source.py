@@ -10,7 +10,7 @@ import numpy as np
 import xxhash
 from numpy.typing import NDArray
 
-from penstock.errors import DataError, Problem, RecipeError
+from penstock.errors import DataError, Problem, RecipeError, Sealed
 from penstock.samples import Origin, Raw, Sample, Schema, sample_at
 from penstock.sources.columns.agreeing import agreed
 from penstock.sources.columns.choosing import Taken, choose
@@ -23,7 +23,7 @@ from penstock.sources.paths import origin_of
 from penstock.sources.provenance import provenance
 
 
-class ColumnSource:
+class ColumnSource(Sealed):
     """Samples from tables of columns. Abstract: a format makes the tables, and is made anew when it is unpickled."""
 
     def __init__(

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from penstock.codecs.images import decode_image
-from penstock.errors import DataError, Problem, RecipeError, one_of
+from penstock.errors import DataError, Problem, RecipeError, Sealed, one_of
 from penstock.samples import Field, Origin, Raw, ReadSample, Sample, Schema, sample_at
 from penstock.sources.boxes.locating import read_sizes, unreadable
 from penstock.sources.grouping import groups_of, is_pattern, text_column
@@ -26,7 +26,7 @@ from penstock.storage.locations import refuses_urls
 LABELS = ("auto", "folders", "none")
 
 
-class Images:
+class Images(Sealed):
     """Images and their classes; nothing is opened until it is read.
 
     path             a folder, or a CSV or Parquet table with columns path and label (split and group where it has them)

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from penstock.errors import Problem, nearest
+from penstock.errors import Problem, Sealed, nearest
 from penstock.samples import Origin, Raw, Sample, Schema, sample_at
 from penstock.sources.indexed.kept_indexes import Index, text_of
 from penstock.sources.indexed.mapped_files import FileState, MappedFiles, Numbers
@@ -28,7 +28,7 @@ FILE, OFFSET, LENGTH = "at.file", "at.offset", "at.length"
 IMAGE_OFFSET, IMAGE_LENGTH, WIDTH, HEIGHT = "image.offset", "image.length", "image.width", "image.height"
 
 
-class IndexedSource(ABC):
+class IndexedSource(Sealed, ABC):
     """A source over mapped files; `read` gives the bytes of the image, or of the whole sample where it has none."""
 
     encoded_images: bool

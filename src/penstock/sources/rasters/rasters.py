@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from penstock.errors import DataError, Problem
+from penstock.errors import DataError, Problem, Sealed
 from penstock.samples import Field, Origin, Raw, Sample, Schema, checked_index, sample_at
 from penstock.sources.paths import IMAGE_ENDINGS, PathLike, expand, files_below
 from penstock.sources.patterns import NamePattern
@@ -43,7 +43,7 @@ class _Place(NamedTuple):
     split: str | None
 
 
-class Rasters:
+class Rasters(Sealed):
     """Images or GeoTIFFs of any size as tiles: image, window (x y width height), transform, crs, and boxes if given.
 
     A box goes to every tile that keeps more than `min_kept` of its area; one that no tile keeps goes to the tile

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from penstock.errors import DataError, Problem, RecipeError
+from penstock.errors import DataError, Problem, RecipeError, Sealed
 from penstock.samples import Field, Origin, Raw, Sample, Schema, checked_index, sample_at
 from penstock.sources.grouping import groups_of, is_pattern
 from penstock.sources.videos.framing import Framing
@@ -21,7 +21,7 @@ from penstock.sources.videos.video_lists import NamedVideo, open_footage
 from penstock.sources.videos.video_parts import VideoPart
 
 
-class VideoFrames:
+class VideoFrames(Sealed):
     """Parts, each a video, as one source; how they come about is what its kinds differ in.
 
     Parts are read in order without knowing how many frames there are. `len`, `read` and `source[i]` need the

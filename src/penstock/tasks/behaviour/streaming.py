@@ -9,7 +9,6 @@ Before the first frame it is repeated, and the last one behind the end, as in `F
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, nullcontext
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,6 +16,7 @@ import torch
 from numpy.typing import NDArray
 
 from penstock.tasks.behaviour.networks import BehaviourNetwork
+from penstock.tasks.precisions import autocast
 
 # Frames that networks see at a time. One length for all: libraries sum in another order for other shapes.
 BLOCK_FRAMES = {"cpu": 16}
@@ -24,6 +24,9 @@ BLOCK_FRAMES_ELSEWHERE = 64
 # Frames of which the sequence network answers at a time, beside those that it looks at on both sides: 10 MB of 2,560
 # features, of which there are three copies on the way.
 SEQUENCE_BLOCK = 1024
+# How training keeps features on the disk: half the bytes, and what is lost is far below what dropout hides. The
+# sequence network gets all features rounded so, or its answers would not be those that it was judged by.
+STORED_AS = np.float16
 
 
 class Streamed(NamedTuple):
@@ -39,7 +42,7 @@ class FeatureStream:
     def __init__(self, network: BehaviourNetwork, device: Any = "cpu", precision: str = "32") -> None:
         self.device = torch.device(device)
         self.network = network.to(self.device).eval()
-        self._autocast = _autocast(self.device, precision)
+        self._precision = precision
         self._block = BLOCK_FRAMES.get(self.device.type, BLOCK_FRAMES_ELSEWHERE)
         plan = network.plan
         self._stride, self._frames = plan.stride, plan.frames
@@ -94,7 +97,7 @@ class FeatureStream:
     def _seen(self, frames: torch.Tensor) -> Streamed:
         """One block of the padded video; answers for the frames whose clips are now complete."""
         network, block = self.network, len(frames)
-        with torch.inference_mode(), self._autocast:
+        with torch.inference_mode(), autocast(self._precision, self.device):
             pixels = network.pixels(frames)
             maps = network.motion.describe(pixels)
             kept = [ring.with_new(each) for ring, each in zip(self._maps, maps, strict=True)]
@@ -145,11 +148,6 @@ class _Ring:
         return together
 
 
-def _autocast(device: torch.device, precision: str) -> AbstractContextManager[Any]:
-    kinds = {"16": torch.float16, "bf16": torch.bfloat16}
-    return torch.autocast(device.type, dtype=kinds[precision]) if precision in kinds else nullcontext()
-
-
 def sequence_logits(network: BehaviourNetwork, features: Any, *, block: int = SEQUENCE_BLOCK) -> NDArray[np.float32]:
     """Logits of every frame, T×behaviours, of the features of a whole video, T×F: an array, a tensor, or what can be
     sliced like one, such as a dataset of HDF5."""
@@ -178,7 +176,7 @@ def sequence_blocks(
 
 
 def _float_rows(rows: Any) -> torch.Tensor:
-    """A copy where rows are those of a mapped file: torch wants memory that can be written to."""
+    """A copy: torch wants memory that can be written to."""
     if isinstance(rows, torch.Tensor):
-        return rows.float()
-    return torch.from_numpy(np.require(rows, np.float32, ["C", "W"]))
+        return rows.half().float()
+    return torch.from_numpy(np.asarray(rows).astype(STORED_AS).astype(np.float32))

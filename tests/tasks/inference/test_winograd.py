@@ -17,10 +17,11 @@ pytest.importorskip("torchvision")
 from torch import nn  # noqa: E402
 
 import penstock as ps  # noqa: E402
-from penstock.prediction import devices, winograd  # noqa: E402
+from penstock.prediction import devices  # noqa: E402
 from penstock.prediction.devices import Placed, dealt, lanes  # noqa: E402
-from penstock.prediction.folding import made_to_answer  # noqa: E402
-from penstock.prediction.winograd import WinogradConvolution, with_winograd  # noqa: E402
+from penstock.tasks.inference import winograd  # noqa: E402
+from penstock.tasks.inference.folding import made_to_answer  # noqa: E402
+from penstock.tasks.inference.winograd import WinogradConvolution, with_winograd  # noqa: E402
 
 CPU = torch.device("cpu")
 

@@ -8,7 +8,7 @@ torch = pytest.importorskip("torch")
 pytest.importorskip("torchvision")
 
 import penstock as ps  # noqa: E402
-from penstock.prediction.folding import folded  # noqa: E402
+from penstock.tasks.inference.folding import folded  # noqa: E402
 
 
 @pytest.mark.parametrize("norm", ["frozen", "batch"])

@@ -18,7 +18,7 @@ from torch import nn
 from torch.nn import functional
 
 try:
-    from penstock.prediction import _winograd
+    from penstock.tasks.inference import _winograd
 except ImportError:  # not built
     _extension: Any = None
 else:

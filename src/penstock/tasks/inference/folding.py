@@ -16,7 +16,7 @@ from torch import nn
 from torch.nn.utils.fusion import fuse_conv_bn_weights
 from torchvision.ops.misc import FrozenBatchNorm2d
 
-from penstock.prediction.winograd import with_winograd
+from penstock.tasks.inference.winograd import with_winograd
 
 # The names that torchvision gives to a convolution and to what follows it, where a network is no plain sequence.
 CONVOLUTION, NORMALISATION = "conv", "bn"

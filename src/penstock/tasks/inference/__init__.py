@@ -1,0 +1,1 @@
+"""Networks made to answer fast: copies that are never trained."""
