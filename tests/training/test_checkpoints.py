@@ -121,9 +121,9 @@ def test_a_process_that_is_killed_while_it_saves_leaves_the_checkpoint_before(tm
 
 
 def test_what_a_killed_process_left_unfinished_is_removed(tmp_path: Path) -> None:
-    leftover = tmp_path / "run" / "checkpoints" / ".last.ckpt.1234.partial"
-    leftover.parent.mkdir(parents=True)
-    leftover.write_bytes(b"half")
+    leftover = tmp_path / "run" / "checkpoints" / ".last.ckpt.12_4abcd.partial"
+    leftover.mkdir(parents=True)
+    (leftover / "last.ckpt").write_bytes(b"half")
     trained(tmp_path / "run")
     assert not leftover.exists()
 

@@ -15,6 +15,9 @@ _REMEDIES = {
     errno.ENOSPC: "Free some space, or choose another disk.",
     errno.EDQUOT: "Free some space, or choose another disk.",
     errno.ENAMETOOLONG: "Choose a shorter name.",
+    errno.EIO: "The disk failed: look at the log of the system, and use another disk.",
+    errno.ENOLCK: "The disk has no locks (NFS without a lock service?): choose a place on another disk.",
+    errno.ELOOP: "A link leads back to itself: remove it, or choose another name.",
     errno.EMFILE: "Raise the limit of open files (ulimit -n).",
 }
 

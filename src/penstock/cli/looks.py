@@ -19,6 +19,7 @@ from penstock.reporting.drawing import caption, draw_sample
 from penstock.reporting.packs import pack_facts, pack_text
 from penstock.reporting.sources import source_facts, source_text
 from penstock.samples import checked_index
+from penstock.storage.whole_files import write_whole
 from penstock.wording import counted
 
 ENDINGS = {".png": "png", ".jpg": "jpeg", ".jpeg": "jpeg", ".webp": "webp"}
@@ -76,7 +77,7 @@ def show(path: str, number: int, output: str) -> int:
     with _damage_blamed(pack):
         sample = pack[index]
         picture, words = draw_sample(sample, pack.schema), caption(sample, pack.schema)
-    Path(output).write_bytes(encode_image(picture, codec))
+    write_whole(output, encode_image(picture, codec))
     click.echo(f"{output}: {words}")
     return 0
 

@@ -88,6 +88,7 @@ PACK_OPTIONS: dict[str, tuple[Any, str]] = {
         click.Choice(["thread", "process"]),
         "process for sources whose Python code holds the interpreter lock.",
     ),
+    "sync": (bool, "Wait until everything is on the disk before it has its name; --no-sync for scratch disks."),
 }
 
 EXPORT_OPTIONS: dict[str, tuple[Any, str]] = {
@@ -104,7 +105,7 @@ EXPORT_OPTIONS: dict[str, tuple[Any, str]] = {
     "shard_samples": (int, "Samples at which a shard is closed (tfrecord, webdataset, hdf5)."),
     "shard_mb": (int, "Size at which a shard is closed; 128 for tfrecord and webdataset if neither is given."),
     "on_bad_sample": (click.Choice(["raise", "skip"]), "skip leaves it out, counts it and lists it in export.yaml."),
-    **{name: PACK_OPTIONS[name] for name in ("workers", "executor")},
+    **{name: PACK_OPTIONS[name] for name in ("workers", "executor", "sync")},
 }
 
 # Options of sources that `export` takes; which source reads the data, looking at it decides.
@@ -195,6 +196,8 @@ def adding(options: dict[str, tuple[Any, str]], defaults: dict[str, Any]) -> Cal
 
 def _option(name: str, kind: Any, text: str, default: Any) -> Callable[[Any], Any]:
     flag = "--" + name.replace("_", "-")
+    if kind is bool and default:
+        return click.option(f"{flag}/--no-{name}", name, default=True, show_default=True, help=text)
     if kind is bool:
         return click.option(flag, name, is_flag=True, default=default, help=text)
     if kind is MANY:

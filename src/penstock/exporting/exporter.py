@@ -236,7 +236,7 @@ class _Exporter:
             raise PackError(f"there is nothing to export: {skipped_count(self.skipped):,} samples were skipped.{first}")
         self.format.finish(self.journal)
         write_manifest(self.places.content, self._manifest())
-        self.places.give_the_name()
+        self.places.give_the_name(sync=self.options.sync)
 
     def _manifest(self) -> dict[str, Any]:
         made_from = self.source.made_from() if hasattr(self.source, "made_from") else {}
@@ -246,7 +246,7 @@ class _Exporter:
             "samples": self.journal.samples,
             "splits": self.journal.splits,
             "classes": list(self.roles.classes),
-            "fields": fields_as_dicts(self.source.schema),
+            "fields": fields_as_dicts(self.schema),
             "videos": [frame_rate(unit) for unit in units] if self.by_video else [],
             "left_out": list(self.format.left_out()),
             "options": self.options.content(),

@@ -65,6 +65,7 @@ class ExportOptions:
     on_bad_sample: str = "raise"
     workers: int | str = AUTO
     executor: str = "thread"
+    sync: bool = True
 
     def __post_init__(self) -> None:
         one_of("to", self.to, FORMATS)

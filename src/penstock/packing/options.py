@@ -16,7 +16,7 @@ CODECS = (AUTO, "jpeg", "png", "webp", "raw", "h264")
 DEFAULT_SPLIT = "train=0.8,val=0.2"
 
 # Options that change how fast a pack is written, never what is in it.
-RUNNING = ("workers", "executor")
+RUNNING = ("workers", "executor", "sync")
 
 
 @dataclass(frozen=True)
@@ -35,6 +35,7 @@ class PackOptions:
     shard_mb        shards are closed at this size
     workers         auto: one per core
     executor        thread, or process for sources whose own Python code holds the interpreter lock
+    sync            wait until everything is on the disk before it has its name: a power cut then loses nothing
     """
 
     codec: str = AUTO
@@ -49,6 +50,7 @@ class PackOptions:
     shard_mb: int = 128
     workers: int | str = AUTO
     executor: str = "thread"
+    sync: bool = True
 
     def __post_init__(self) -> None:
         one_of("codec", self.codec, CODECS)

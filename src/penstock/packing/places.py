@@ -16,6 +16,7 @@ from pathlib import Path
 
 from penstock.errors import PackError
 from penstock.packing.layout import MANIFEST_NAME
+from penstock.storage.whole_files import sync_folder, sync_tree
 
 PLAN_NAME = "plan.json"
 REPLACES_NAME = "replaces"
@@ -44,7 +45,7 @@ class Places:
         target = Path(path)
         self.made = made
         # A link stays, and what it points to is written.
-        self.target = target.resolve() if target.is_symlink() else target
+        self.target = _followed(target) if target.is_symlink() else target
         self.workshop = self.target.with_name(self.target.name + ".partial")
         self.content = self.workshop / made.noun
         self.replaced = self.target.with_name(f".{self.target.name}.replaced")
@@ -78,10 +79,12 @@ class Places:
 
     @staticmethod
     def _refuse_foreign(folder: Path, ours: bool) -> None:
-        if folder.exists() and not ours:
+        if (folder.exists() or folder.is_symlink()) and not ours:
             raise PackError(f"{folder} is in the way and not ours; it is left alone. Rename it, or choose another.")
 
     def _is_workshop(self) -> bool:
+        if self.workshop.is_symlink():  # somebody else's idea of what would be written or removed
+            return False
         return self.workshop.is_dir() and ((self.workshop / PLAN_NAME).exists() or not any(self.workshop.iterdir()))
 
     def begin(self, plan: str) -> None:
@@ -94,11 +97,15 @@ class Places:
             (self.workshop / REPLACES_NAME).touch()
         self.content.mkdir()
 
-    def give_the_name(self) -> None:
-        """What is finished takes its name; an old one goes only then."""
+    def give_the_name(self, *, sync: bool = True) -> None:
+        """What is finished takes its name; an old one goes only then. With `sync` all of it is on the disk before."""
+        if sync:
+            sync_tree(self.content)
         if self.target.exists():
             self.target.rename(self.replaced)
         self.content.rename(self.target)
+        if sync:
+            sync_folder(self.target.parent)
         if self.replaced.exists():
             self._remove_made(self.replaced)
         self._remove_workshop()
@@ -122,7 +129,7 @@ class Places:
         return (folder / self.made.manifest_name).exists()
 
     def _is_made_or_empty(self, folder: Path) -> bool:
-        return folder.is_dir() and (self._has_manifest(folder) or not any(folder.iterdir()))
+        return folder.is_dir() and not folder.is_symlink() and (self._has_manifest(folder) or not any(folder.iterdir()))
 
     def _remove_made(self, folder: Path) -> None:
         """The manifest goes last, so that what is half removed can still be told from a user's folder."""
@@ -133,3 +140,12 @@ class Places:
                 path.unlink()
         (folder / self.made.manifest_name).unlink(missing_ok=True)
         folder.rmdir()
+
+
+def _followed(link: Path) -> Path:
+    try:
+        return link.resolve(strict=False)
+    except (OSError, RuntimeError) as error:  # RuntimeError until Python 3.13
+        raise PackError(
+            f"{link} is a link that leads back to itself. Remove it, or choose another path."
+        ) from error

@@ -77,6 +77,9 @@ def clear_words(places: Places) -> Iterator[None]:
         yield
     except Exception as error:
         refuse_lost_files()  # which is then the reason, whatever became of zeros
+        if isinstance(error, FileNotFoundError) and not places.content.exists():
+            what = f"{places.workshop} was removed while it was being written to. Nothing of it is left: run again."
+            raise PackError(what) from error
         if not isinstance(error, OSError) or error.errno not in (errno.ENOSPC, errno.EDQUOT):
             raise
         kept = "Finished shards are kept: " if places.workshop.exists() else ""

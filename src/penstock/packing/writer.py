@@ -216,7 +216,7 @@ class _PackWriter:
         names = list(self.splits.names)
         write_index(folder, [shard.file for shard in shards], samples, self.schema, names)
         self._manifest(samples, shards, names).write(folder)
-        self.places.give_the_name()
+        self.places.give_the_name(sync=self.options.sync)
 
     def _manifest(self, samples: int, shards: list[ShardEntry], names: list[str]) -> Manifest:
         folder = self.places.content

@@ -9,6 +9,7 @@ import yaml
 
 from penstock.recipes.given import composed, is_empty
 from penstock.runs.settings import yaml_text
+from penstock.storage.whole_files import write_whole
 
 KEPT_SUFFIX = ".before"
 INDENT = "  "
@@ -19,10 +20,8 @@ def change_recipe(file: Path, section: str, values: dict[str, Any]) -> Path:
     """Write other values into a recipe; what it was before is kept beside it, under the path that is returned."""
     text = file.read_text(encoding="utf-8")
     kept = file.with_name(file.name + KEPT_SUFFIX)
-    kept.write_text(text, encoding="utf-8")
-    unfinished = file.with_name(f".{file.name}.unfinished")
-    unfinished.write_text(changed_text(text, section, values), encoding="utf-8")
-    unfinished.replace(file)
+    write_whole(kept, text)
+    write_whole(file, changed_text(text, section, values))
     return kept
 
 

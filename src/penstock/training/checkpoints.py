@@ -154,9 +154,3 @@ def may_stop_here(trainer: Any, batch_number: int) -> bool:
 
 def _score(trainer: Any, goal: Goal) -> float:
     return float(trainer.callback_metrics.get(goal.name, math.nan))
-
-
-def clear_partial(folder: Path) -> None:
-    """Remove what a killed process left unfinished."""
-    for path in folder.glob(".*.partial"):
-        path.unlink(missing_ok=True)

@@ -20,9 +20,9 @@ from penstock.errors import TrainingError
 from penstock.runs.layout import SAMPLES, plain
 from penstock.runs.run import Run
 from penstock.runs.writing import RunWriter
+from penstock.storage.whole_files import remove_leftovers
 from penstock.tasks.task import Goal, Task
 from penstock.training import telling
-from penstock.training.checkpoints import clear_partial
 from penstock.training.data_splits import TrainingData, facts_of
 from penstock.training.environment import environment, now
 from penstock.training.feed_limits import FeedWatch, TimeEstimate, flow_of, limit_line
@@ -108,7 +108,7 @@ class Session:
     def _begin(self) -> None:
         if self._writer is None:
             return
-        clear_partial(self._writer.checkpoints)
+        remove_leftovers(self._writer.checkpoints)
         self._writer.write_environment({**environment(), "started": now(), "outcome": "running", "devices": _devices()})
         if self._checkpoint is not None:
             self.say(f"resuming {self.folder} after step {progress_of(self._checkpoint).step:,}.")

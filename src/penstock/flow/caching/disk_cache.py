@@ -118,7 +118,7 @@ class _CacheRows:
         from penstock.packing.writer import pack
 
         bad = "skip" if self._skips_bad else "raise"
-        pack(self, path, resume=True, codec=self.codec, split="cache", on_bad_sample=bad)
+        pack(self, path, resume=True, codec=self.codec, split="cache", on_bad_sample=bad, sync=False)
 
     @property
     def codec(self) -> str:

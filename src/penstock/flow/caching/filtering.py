@@ -8,10 +8,9 @@ Nothing depends on the file: where it is missing, broken or cannot be written, t
 
 from __future__ import annotations
 
-import os
-import tempfile
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -31,6 +30,7 @@ from penstock.flow.steps import Filter
 from penstock.flow.user_errors import reason_in_function
 from penstock.samples import Sample, Source, describe
 from penstock.storage.cache_folder import cache_folder
+from penstock.storage.whole_files import whole_file
 
 RANGE = 64  # samples of one piece of work
 VERSION = 1
@@ -143,17 +143,7 @@ def _remembered(path: Path, count: int) -> Numbers | None:
 
 def _remember(path: Path, positions: Numbers) -> None:
     """Whole or not at all; a folder that cannot be written to is no reason to fail."""
-    try:
+    with suppress(OSError):
         path.parent.mkdir(parents=True, exist_ok=True)
-        handle, name = tempfile.mkstemp(dir=path.parent, prefix=".new-")
-    except OSError:
-        return
-    try:
-        with os.fdopen(handle, "wb") as file:
+        with whole_file(path, sync=False) as partial, partial.open("wb") as file:
             np.save(file, positions, allow_pickle=False)
-        Path(name).replace(path)
-    except OSError:
-        Path(name).unlink(missing_ok=True)
-    except BaseException:
-        Path(name).unlink(missing_ok=True)
-        raise

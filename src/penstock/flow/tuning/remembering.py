@@ -8,9 +8,7 @@ Nothing depends on them: a file that is missing, broken or cannot be written is 
 from __future__ import annotations
 
 import json
-import os
 import platform
-import tempfile
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -23,6 +21,7 @@ from penstock.flow.tuning.allocating import MOST_PREFETCH, MOST_WORKERS, Setting
 from penstock.flow.tuning.cores import cores
 from penstock.storage.cache_folder import cache_folder
 from penstock.storage.documents import load_json
+from penstock.storage.whole_files import write_whole
 
 VERSION = 1
 MOST_FILES = 300
@@ -70,7 +69,8 @@ class Remembered:
         if found == self._known:
             return
         try:
-            _write_whole(self.path, json.dumps({"version": VERSION, **asdict(found)}))
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            write_whole(self.path, json.dumps({"version": VERSION, **asdict(found)}), sync=False)
             _forget_oldest(self.path.parent)
         except (OSError, RuntimeError) as error:
             self.note = f"settings could not be remembered: {error}"
@@ -97,18 +97,6 @@ def _checked(values: Any) -> Found:
 def _check_number(name: str, value: Any, most: int) -> None:
     if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= most:
         raise ValueError(f"{name} is {value!r} and must be a whole number from 1 to {most}")
-
-
-def _write_whole(path: Path, text: str) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=".new-")
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            file.write(text)
-        Path(name).replace(path)
-    except BaseException:
-        Path(name).unlink(missing_ok=True)
-        raise
 
 
 def _forget_oldest(folder: Path) -> None:

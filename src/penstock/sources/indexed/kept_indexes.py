@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import json
 import shutil
-import tempfile
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -25,6 +25,7 @@ from penstock.sources.indexed.mapped_files import FileState
 from penstock.storage.cache_folder import cache_folder
 from penstock.storage.documents import load_json
 from penstock.storage.mapped import guarded
+from penstock.storage.whole_files import private_folder
 
 VERSION = 1
 MOST_INDEXES = 200
@@ -82,24 +83,18 @@ def _mapped(path: Path) -> NDArray[Any]:
 
 
 def _write(folder: Path, index: Index) -> None:
-    """Keep it, whole or not at all; a folder that cannot be written is no error."""
-    try:
+    """Keep it, whole or not at all; a folder that cannot be written is no error, nor a process that was faster."""
+    with suppress(OSError):
         folder.parent.mkdir(parents=True, exist_ok=True)
-        workshop = Path(tempfile.mkdtemp(dir=folder.parent, prefix=".new-"))
-    except OSError:
-        return
-    try:
-        for name, column in index.columns.items():
-            np.save(workshop / f"{name}.npy", column)
-        text = json.dumps({"columns": list(index.columns), "about": index.about})
-        (workshop / _ABOUT).write_text(text, encoding="utf-8")
-        workshop.rename(folder)
+        with private_folder(folder) as workshop:
+            made = workshop / folder.name
+            made.mkdir()
+            for name, column in index.columns.items():
+                np.save(made / f"{name}.npy", column)
+            text = json.dumps({"columns": list(index.columns), "about": index.about})
+            (made / _ABOUT).write_text(text, encoding="utf-8")
+            made.rename(folder)
         _forget_oldest(folder.parent)
-    except OSError:  # no room, or another process was faster
-        shutil.rmtree(workshop, ignore_errors=True)
-    except BaseException:
-        shutil.rmtree(workshop, ignore_errors=True)
-        raise
 
 
 def _forget_oldest(folder: Path) -> None:

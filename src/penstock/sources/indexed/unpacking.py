@@ -6,7 +6,6 @@ cache folder / unpacked / <hash of the file's path, size and time of change>.tfr
 from __future__ import annotations
 
 import os
-import tempfile
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
@@ -18,6 +17,7 @@ from penstock.errors import DataError, Problem
 from penstock.sources.indexed.mapped_files import FileState, state_of
 from penstock.storage.cache_folder import cache_folder
 from penstock.storage.free_memory import check_unpacked
+from penstock.storage.whole_files import whole_file
 
 _CHUNK_BYTES = 1 << 20
 _WINDOW_BITS = {"gzip": 31, "zlib": 15}
@@ -41,16 +41,10 @@ def unpacked_file(state: FileState, compression: str, ending: str) -> FileState:
 
 def _unpack(path: str, compression: str, target: Path) -> FileState:
     """Whole or not at all; memory stays small however large the content is."""
-    handle, name = tempfile.mkstemp(dir=target.parent, prefix=".new-")
-    try:
-        with os.fdopen(handle, "wb") as out, Path(path).open("rb") as file:
-            for piece in unpacked_pieces(file, path, compression):
-                out.write(piece)
-                check_unpacked(out.tell(), file.tell(), in_memory=False)
-        Path(name).replace(target)
-    except BaseException:
-        Path(name).unlink(missing_ok=True)
-        raise
+    with whole_file(target, sync=False) as partial, partial.open("wb") as out, Path(path).open("rb") as file:
+        for piece in unpacked_pieces(file, path, compression):
+            out.write(piece)
+            check_unpacked(out.tell(), file.tell(), in_memory=False)
     return state_of(os.fspath(target))
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 from collections.abc import Sequence
 from pathlib import Path
@@ -27,6 +26,7 @@ from penstock.sources.rasters.crop_arguments import (
 from penstock.sources.rasters.raster_parts import RasterPart
 from penstock.sources.rasters.rasters import Rasters
 from penstock.storage.locations import refuses_urls
+from penstock.storage.whole_files import write_whole
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -89,7 +89,7 @@ def split_raster(
     if not labelled:
         return _names_only(list(names.values()))
     table = _table(part, names, source.classes)
-    _write_whole(folder / f"{stem}.csv", table.to_csv(index=False).encode())
+    write_whole(folder / f"{stem}.csv", table.to_csv(index=False).encode())
     return table
 
 
@@ -114,7 +114,7 @@ def _write_crops(part: RasterPart, folder: Path, names: dict[int, str]) -> None:
     for raw in part.stream():
         name = names.get(int(part.numbers[raw.index]))
         if name is not None:
-            _write_whole(folder / name, encode_image(part.decode(raw)["image"], "png"))
+            write_whole(folder / name, encode_image(part.decode(raw)["image"], "png"))
 
 
 def _one_file(path: Path) -> Path:
@@ -136,18 +136,6 @@ def _check_outputs(outputs: Sequence[Path], inputs: Sequence[Any], overwrite: bo
             f"{len(there):,} of {len(outputs):,} files are already there, such as {there[0]}. "
             "Choose another save_dir or pass overwrite=True."
         )
-
-
-def _write_whole(path: Path, data: bytes) -> None:
-    """Write under another name first, so that a file is there whole or not at all."""
-    unfinished = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        unfinished.write_bytes(data)
-        unfinished.replace(path)
-    except OSError:
-        with contextlib.suppress(OSError):
-            unfinished.unlink()
-        raise
 
 
 def _table(part: RasterPart, names: dict[int, str], classes: tuple[str, ...]) -> pd.DataFrame:
