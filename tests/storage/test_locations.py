@@ -71,6 +71,21 @@ def test_a_url_after_a_key_or_an_option_is_found(argument: str, tmp_path: Path) 
     assert REFUSED in outcome.err
 
 
+REST = (inspect.Parameter.VAR_KEYWORD, inspect.Parameter.VAR_POSITIONAL)
+
+
+def needed_by(door: Callable[..., Any]) -> list[str]:
+    parameters = inspect.signature(door).parameters.values()
+    return [each.name for each in parameters if each.default is inspect.Parameter.empty and each.kind not in REST]
+
+
+def call(door: Callable[..., Any], given: dict[str, Any]) -> Any:
+    """With nothing for every other argument that must be given; methods take themselves by place only."""
+    arguments = dict.fromkeys(needed_by(door)) | given
+    own = [arguments.pop("self")] if "self" in arguments else []
+    return door(*own, **arguments)
+
+
 def python_doors() -> list[tuple[str, Callable[..., Any], str]]:
     doors = []
     methods = [(f"{each}.{name}", getattr(getattr(ps, each), name)) for each, name in METHODS]
@@ -103,22 +118,9 @@ NO_DOORS = {
 def test_no_python_function_takes_a_url_for_a_path(
     name: str, door: Callable[..., Any], parameter: str, url: Any, tmp_path: Path
 ) -> None:
-    needed = {
-        each.name: None
-        for each in inspect.signature(door).parameters.values()
-        if each.default is inspect.Parameter.empty and each.kind is not inspect.Parameter.VAR_KEYWORD
-    }
     with pytest.raises(ps.RecipeError, match=REFUSED):
-        door(**needed | {parameter: url})
+        call(door, {parameter: url})
     assert list(tmp_path.iterdir()) == []
-
-
-REST = (inspect.Parameter.VAR_KEYWORD, inspect.Parameter.VAR_POSITIONAL)
-
-
-def needed_by(door: Callable[..., Any]) -> list[str]:
-    parameters = inspect.signature(door).parameters.values()
-    return [each.name for each in parameters if each.default is inspect.Parameter.empty and each.kind not in REST]
 
 
 @pytest.mark.parametrize(
@@ -129,7 +131,7 @@ def test_no_python_function_takes_an_empty_path_for_the_current_folder(
     name: str, door: Callable[..., Any], parameter: str
 ) -> None:
     with pytest.raises(ps.RecipeError, match="the path is empty"):
-        door(**dict.fromkeys(needed_by(door)) | {parameter: ""})
+        call(door, {parameter: ""})
 
 
 @pytest.mark.parametrize("options", [DataOptions, RunOptions, FeedOptions])
