@@ -146,6 +146,4 @@ def _followed(link: Path) -> Path:
     try:
         return link.resolve(strict=False)
     except (OSError, RuntimeError) as error:  # RuntimeError until Python 3.13
-        raise PackError(
-            f"{link} is a link that leads back to itself. Remove it, or choose another path."
-        ) from error
+        raise PackError(f"{link} is a link that leads back to itself. Remove it, or choose another path.") from error

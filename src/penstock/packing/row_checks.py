@@ -28,12 +28,15 @@ class RowChecks:
     def __init__(self, folder: Path, manifest: Manifest, columns: Columns) -> None:
         self._path, self._manifest, self._columns = folder / INDEX_NAME, manifest, columns
         self.known = bytearray(-(-manifest.samples >> BLOCK_BITS))  # a byte for each block, for the hot path
+        self._is_done = False  # all blocks are known: an epoch asks several times for each range
         self._known = np.frombuffer(self.known, np.uint8)
         self._rows = np.array([shard.rows for shard in manifest.shards], np.uint64)
         self._bytes = np.array([shard.bytes for shard in manifest.shards], np.uint64)
 
     def check(self, indices: NDArray[np.int64]) -> None:
         """Raise PackError if one of these rows does not fit; their blocks are then known."""
+        if self._is_done:
+            return
         blocks = indices >> BLOCK_BITS
         if not self._known[blocks].all():
             for block in set(blocks[self._known[blocks] == 0].tolist()):
@@ -46,6 +49,7 @@ class RowChecks:
         for row, what in self.misfits(first, min(first + (1 << BLOCK_BITS), self._manifest.samples)):
             raise self.error(row, what)
         self.known[block] = 1
+        self._is_done = 0 not in self.known
 
     def check_column(self, name: str) -> None:
         """Raise PackError if a number of the column `split` or `label` names nothing."""
