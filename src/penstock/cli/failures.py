@@ -8,7 +8,7 @@ _REMEDIES = {
     errno.EACCES: "You have no right to do this: change the rights, or choose another place.",
     errno.EPERM: "You have no right to do this: change the rights, or choose another place.",
     errno.EROFS: "Choose a place that can be written to.",
-    errno.ENOENT: "Check the path, and make its folder first.",
+    errno.ENOENT: "Check the path: the file or its folder is not there, or was removed in the meantime.",
     errno.EEXIST: "A file is in the way: choose another name.",
     errno.ENOTDIR: "A file is in the way: choose another name.",
     errno.EISDIR: "Name a file.",
