@@ -100,6 +100,12 @@ def test_subjects_of_plain_events_are_told_apart_too(mouse: Path) -> None:
     assert frames_of(ps.Videos(mouse, labels=table, subject="b"), "groom") == [2, 3, 4]
 
 
+def test_subjects_of_videos_that_are_not_here_are_no_problem(mouse: Path) -> None:
+    rows = ("mouse,1,3,groom,a", "other,2,5,groom,a", "other,2,5,groom,b")
+    table = write(mouse.parent, "video,start_frame,stop_frame,behaviour,subject", *rows)
+    assert errors_of(ps.Videos(mouse, labels=table)) == []
+
+
 # Columns
 
 
@@ -235,6 +241,12 @@ def test_a_file_of_another_program_is_found_in_a_folder(tmp_path: Path) -> None:
     (tmp_path / "labels" / "mouse.annot").write_text("Bento annotation file\n")
     (error,) = errors_of(ps.Videos(video, labels=tmp_path / "labels"))
     assert "BENTO" in error
+
+
+def test_events_without_a_header_are_one_problem(mouse: Path) -> None:
+    rows = [f"first\tmouse.mp4\tgroom\tSTATE\t{number}.5\t{number}.7" for number in range(3)]
+    (error,) = errors_of(ps.Videos(mouse, labels=write(mouse.parent, *rows, name="events.tsv")))
+    assert "is not a table of labels: 6 of 6 columns" in error
 
 
 def test_a_table_of_measurements_is_one_problem(mouse: Path) -> None:

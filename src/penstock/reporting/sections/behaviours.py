@@ -86,7 +86,10 @@ def _row(name: str, scores: Mapping[str, Any]) -> list[Child]:
 
 
 def _legend(entries: list[Mapping[str, Any]]) -> Markup:
-    items = [tag("li", tag("i", class_="truth-mark"), "truth, above"), tag("li", tag("i"), "predicted, below")]
+    items = [
+        tag("li", tag("i", class_="truth-mark"), "truth, above"),
+        tag("li", "predicted, below, each behaviour in its own colour"),
+    ]
     if not any("truth" in entry for entry in entries):
         items = items[1:]
     if any(stretches for entry in entries for stretches in _by_behaviour(entry.get("unlabelled")).values()):

@@ -77,7 +77,7 @@ def match_labels(labels: Any, videos: Sequence[NamedVideo], options: LabelOption
             failed |= set(range(len(videos))) if video is None else {video}
     events = [reading.content for reading in readings if isinstance(reading.content, LabelEvents)]
     problems += subject_problems(events, options.subject, [reading.content.table.name for reading in readings])
-    readings = [_Reading(reading.video, _with_subject(reading.content, options.subject)) for reading in readings]
+    readings = [_Reading(reading.video, _with_subject(reading.content, options.subject, names)) for reading in readings]
     if _is_pattern(labels):
         problems += _shared_files(readings, videos)
     known, agreed_with = _all_classes(readings, options.classes)
@@ -248,8 +248,10 @@ def _naming_unused(content: LabelEvents, used: list[str | None]) -> LabelEvents:
     return content._replace(problems=[*content.problems, *unused_columns(content.table, used)])
 
 
-def _with_subject(content: LabelRows | LabelEvents, subject: str | None) -> LabelRows | LabelEvents:
-    return with_subject(content, subject) if isinstance(content, LabelEvents) else content
+def _with_subject(content: LabelRows | LabelEvents, subject: str | None, names: _VideoNames) -> LabelRows | LabelEvents:
+    if isinstance(content, LabelRows):
+        return content
+    return with_subject(content, subject, lambda video: names.number(video) is not None)
 
 
 def _all_classes(

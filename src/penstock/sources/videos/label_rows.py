@@ -86,7 +86,7 @@ def read_label_rows(table: Table, options: LabelOptions = DEFAULT_OPTIONS) -> La
         remedy = "Write a header with one name for each behaviour, such as background,groom,rear"
         raise DataError([Problem(table.name, 1, what, remedy)])
     columns = [table.numbers(name) for name in names]
-    foreign = [name for name, column in zip(names, columns, strict=True) if _is_no_label(column)]
+    foreign = _foreign_columns(names, columns)
     if foreign:
         raise DataError([_no_labels(table, foreign, len(names))])
     for name, column in zip(names, columns, strict=True):
@@ -124,11 +124,18 @@ def _behaviour(name: str) -> str:
     return BACKGROUND if name.lower() in ("none", BACKGROUND) else name
 
 
-def _is_no_label(column: Numbers) -> bool:
-    """Whether a column holds something else: half of what stands there is neither 1, 0 nor −1."""
-    there = ~column.missing
-    wrong = int((~np.isin(column.values, (-1, 0, 1)) & there).sum())
-    return wrong > _FEW and wrong * 2 > int(there.sum())
+def _foreign_columns(names: list[str], columns: list[Numbers]) -> list[str]:
+    """Columns that hold something else: half of what stands there is neither 1, 0 nor −1.
+
+    A few wrong values of a column are told one by one, unless most columns are so: then it is a table of another kind.
+    """
+    wrong = [int((~np.isin(column.values, (-1, 0, 1)) & ~column.missing).sum()) for column in columns]
+    there = [int((~column.missing).sum()) for column in columns]
+    mostly = [bad * 2 > known for bad, known in zip(wrong, there, strict=True)]
+    is_other_kind = sum(mostly) * 2 > len(names) and sum(wrong) > _FEW
+    return [
+        name for name, bad, most in zip(names, wrong, mostly, strict=True) if most and (bad > _FEW or is_other_kind)
+    ]
 
 
 def _no_labels(table: Table, foreign: list[str], count: int) -> Problem:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from penstock.errors import Problem, nearest
 from penstock.sources.tables import Table, plain
@@ -27,14 +27,17 @@ _DESCRIBING = re.compile(
 )
 
 
-def with_subject(content: LabelEvents, subject: str | None) -> LabelEvents:
-    """The events of the subject that is meant; several of one video that nobody chose from are a problem."""
+def with_subject(content: LabelEvents, subject: str | None, is_used: Callable[[str], bool]) -> LabelEvents:
+    """The events of the subject that is meant; several of one video that nobody chose from are a problem.
+
+    `is_used` says of the name of a video whether its events are used.
+    """
     if subject == ANY:
         return content
     if subject == EACH:
         return content._replace(events=tuple(map(_named_by_subject, content.events)))
     if subject is None:
-        return content._replace(problems=[*content.problems, *_merged(content)])
+        return content._replace(problems=[*content.problems, *_merged(content, is_used)])
     chosen = tuple(event for event in content.events if _name(event) == subject)
     return content._replace(events=chosen)
 
@@ -60,14 +63,14 @@ def _named_by_subject(event: Event) -> Event:
     return event._replace(behaviour=f"{event.subject}:{event.behaviour}") if is_named else event
 
 
-def _merged(content: LabelEvents) -> list[Problem]:
+def _merged(content: LabelEvents, is_used: Callable[[str], bool]) -> list[Problem]:
     """What would be put together: an error if it is one behaviour of several subjects, else a warning."""
     subjects: dict[str, dict[str, set[str]]] = {}
     for event in content.events:
         subjects.setdefault(event.video, {}).setdefault(event.behaviour, set()).add(_name(event))
     for video, behaviours in subjects.items():
         names = sorted(set().union(*behaviours.values()))
-        if len(names) < 2:
+        if len(names) < 2 or (content.names_videos and not is_used(video)):
             continue
         shared = [behaviour for behaviour, own in behaviours.items() if len(own) > 1]
         where = f" in {video}" if video else ""
