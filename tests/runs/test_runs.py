@@ -176,3 +176,11 @@ def test_reading_and_writing_runs_loads_no_torch() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+def test_the_time_of_a_resumed_run_is_that_of_all_its_sessions(writer: RunWriter) -> None:
+    writer.write_outcome("interrupted", "noon", 10.04)
+    before = Run(writer.folder).environment["seconds"]
+    RunWriter(writer.folder).write_outcome("finished", "evening", 5.0)
+    found = Run(writer.folder).environment
+    assert (found["seconds"], found["outcome"], found["ended"]) == (before + 5, "finished", "evening")

@@ -49,9 +49,17 @@ class RunWriter:
 
     def write_environment(self, facts: Mapping[str, Any]) -> None:
         """Add facts about machine, libraries and times to those that are there."""
+        self._write_json(layout.ENVIRONMENT, {**self._environment(), **facts})
+
+    def write_outcome(self, outcome: str, ended: str, seconds: float) -> None:
+        """How a session ended; a Run that was resumed took the time of all its sessions."""
+        before = self._environment().get("seconds", 0.0)
+        self.write_environment({"ended": ended, "outcome": outcome, "seconds": round(before + seconds, 1)})
+
+    def _environment(self) -> dict[str, Any]:
         path = self.folder / layout.ENVIRONMENT
-        there = load_json(path.read_text(encoding="utf-8")) if path.exists() else {}
-        self._write_json(layout.ENVIRONMENT, {**there, **facts})
+        found: dict[str, Any] = load_json(path.read_text(encoding="utf-8")) if path.exists() else {}
+        return found
 
     def write_details(self, details: Mapping[str, Any]) -> None:
         """What a report draws of the validation."""

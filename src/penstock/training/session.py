@@ -133,10 +133,8 @@ class Session:
             self.say(f"{counted(bad, 'sample')} could not be read; others took their places (listed in {SAMPLES}).")
 
     def _end(self, outcome: str, started: float) -> None:
-        if self._writer is None:
-            return
-        seconds = round(time.monotonic() - started, 1)
-        self._writer.write_environment({"ended": now(), "outcome": outcome, "seconds": seconds})
+        if self._writer is not None:
+            self._writer.write_outcome(outcome, now(), time.monotonic() - started)
 
     # Fitting
 

@@ -78,8 +78,7 @@ class StagedTraining:
 
     def _end(self, outcome: str, started: float) -> None:
         if self._writer is not None:
-            seconds = round(time.monotonic() - started, 1)
-            self._writer.write_environment({"ended": now(), "outcome": outcome, "seconds": seconds})
+            self._writer.write_outcome(outcome, now(), time.monotonic() - started)
 
     def _say(self, text: str) -> None:
         if self._writer is not None:
