@@ -1,4 +1,4 @@
-# One place for every habit: setup fix check test test-peers demo bench docs.
+# One place for every habit: setup fix check test test-peers fuzz demo bench docs.
 # Uses uv where it is found, plain venv + pip otherwise. Nothing but Python needs to be installed.
 PYTHON ?= python3
 VENV ?= .venv
@@ -8,7 +8,7 @@ STAMP := $(VENV)/.penstock-installed
 PEERS ?= .venv-peers
 PEERS_STAMP := $(PEERS)/.penstock-installed
 
-.PHONY: setup fix check test test-peers demo bench docs
+.PHONY: setup fix check test test-peers fuzz demo bench docs
 
 setup: $(STAMP)
 
@@ -53,6 +53,22 @@ else
 	$(PEERS)/bin/python -m pip install --quiet --disable-pip-version-check -e '.[peers]'
 endif
 	@touch $(PEERS_STAMP)
+
+# Damaged files through every reader, half of the time; any bytes through the C code, with sanitizers, the other half.
+FUZZ_SECONDS ?= 600
+FUZZ_SEED ?= $(shell date +%s)
+C_SOURCES := src/penstock/codecs/kernel/c
+fuzz: setup
+	@mkdir -p build
+	PYTHONPATH=tests $(BIN)/python -W ignore -m tests.fuzzing.readers $$(($(FUZZ_SECONDS) / 2)) $(FUZZ_SEED) 2>build/fuzz-readers.log || \
+		{ tail -3 build/fuzz-readers.log; exit 1; }
+	@if command -v clang >/dev/null; then \
+		clang -std=c99 -O1 -g -DPENSTOCK_MOST_PIXELS='(1L<<20)' -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all \
+			-I$(C_SOURCES) $$(ls $(C_SOURCES)/*.c | grep -v module.c) tests/fuzzing/c_entries.c -ljpeg -lm -o build/fuzz-c && \
+		PYTHONPATH=tests $(BIN)/python -m tests.fuzzing.seeds build/fuzz-corpus && \
+		build/fuzz-c -max_total_time=$$(($(FUZZ_SECONDS) / 2)) -max_len=20000 -print_final_stats=1 build/fuzz-corpus >build/fuzz-c.log 2>&1 && \
+		tail -8 build/fuzz-c.log || { tail -30 build/fuzz-c.log; exit 1; }; \
+	else echo "clang is not installed: the C code was not fuzzed (apt-get install clang)."; fi
 
 demo: setup
 	$(BIN)/penstock demo --folder demo-output

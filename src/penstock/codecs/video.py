@@ -230,6 +230,9 @@ def _cropped(frame: Frame, window: Window) -> Frame:
     """A window without copying; odd corners of subsampled video keep luma exact and move chroma by half a pixel."""
     if window == (0, 0, frame.width, frame.height):
         return frame
+    if window.x + window.width > frame.width or window.y + window.height > frame.height:
+        size = f"{frame.width}×{frame.height} px"
+        raise UnreadableVideo(f"a frame has {size}, and {window.width}×{window.height} px of it were expected")
     key = (frame.width, frame.height, frame.format.name, *window)
     graph = _kept.get(key, lambda: _crop_graph(frame, window))
     graph.push(frame)
