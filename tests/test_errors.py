@@ -107,6 +107,19 @@ def test_a_library_that_is_there_but_broken_is_not_called_missing(
     assert not isinstance(caught.value, MissingExtra)
 
 
+@pytest.mark.parametrize(
+    ("word", "legal", "meant"),
+    [
+        ("OSBS_29.png", ["OSBS_290.png", "OSBS_029.png", "OSBS_129.png"], "OSBS_029.png"),
+        ("A.jpg", ["b.png", "a.png"], "a.png"),
+        ("Patch Size", ["batch_size", "patch_size"], "patch_size"),
+        ("tree", ["Bush", "Tree"], "Tree"),
+    ],
+)
+def test_the_nearest_name_is_really_the_nearest(word: str, legal: list[str], meant: str) -> None:
+    assert nearest(word, legal) == f" Did you mean {meant!r}?"
+
+
 def test_nearest_names_the_word_that_was_meant_or_nothing() -> None:
     assert nearest("lonest_side", ["longest_side", "size"]) == " Did you mean 'longest_side'?"
     assert nearest("xyz", ["longest_side", "size"]) == ""

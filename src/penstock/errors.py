@@ -26,6 +26,10 @@ from types import ModuleType
 from typing import Any
 
 SHOWN_PROBLEMS = 5
+# Words that have less in common are not taken for each other.
+LEAST_LIKENESS = 0.6
+# Comparing a word with more of them would be noticed.
+MOST_COMPARED = 2_000
 LEARNING_LIBRARIES = ("torch", "torchvision", "lightning", "torchmetrics", "kornia", "safetensors")
 _WITHOUT_LINES = (
     *(".json", ".geojson", ".gpkg", ".shp", ".fgb", ".parquet", ".pq", ".geoparquet", "DataFrame"),
@@ -166,20 +170,20 @@ def nearest(word: str, legal: Iterable[str]) -> str:
 def nearest_name(word: str, legal: Iterable[str]) -> str | None:
     """The legal word that is most like another one; None where none is.
 
-    Case, blanks, dashes and leading zeros of numbers are what people vary most: words that are equal without them come
-    first, then the one with most letters in common.
+    Case, blanks, dashes and leading zeros of numbers are what people vary most, so that words are compared with and
+    without them.
     """
-    candidates = list(dict.fromkeys(legal))
-    same = [one for one in candidates if one != word and _plain(one) == _plain(word)]
-    if same:
-        return same[0]
-    close = difflib.get_close_matches(word, candidates, n=1) or difflib.get_close_matches(
-        _plain(word), [_plain(one) for one in candidates], n=1
-    )
-    return next((one for one in candidates if close and close[0] in (one, _plain(one))), None)
+    bare = plain_word(word)
+    best, best_likeness = None, LEAST_LIKENESS
+    for one in dict.fromkeys(legal):
+        pairs = ((word, one), (bare, plain_word(one)))
+        likeness = max(difflib.SequenceMatcher(None, *pair).ratio() for pair in pairs)
+        if likeness > best_likeness:
+            best, best_likeness = one, likeness
+    return best
 
 
-def _plain(word: str) -> str:
+def plain_word(word: str) -> str:
     """Without what people vary: case, blanks and dashes, leading zeros."""
     return re.sub(r"(?<!\d)0+(?=\d)", "", re.sub(r"[\s_-]+", "", word.lower()))
 
@@ -188,7 +192,7 @@ def nearest_file(path: str) -> str:
     """Name the file that was probably meant, of those in the same folder."""
     folder = Path(path).parent
     there = sorted(file.name for file in folder.iterdir()) if folder.is_dir() else []
-    found = nearest_name(Path(path).name, there)
+    found = nearest_name(Path(path).name, there[:MOST_COMPARED])
     return "" if found is None else f" Did you mean {(folder / found).as_posix()!r}?"
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 # Nouns whose plural is not their singular with an s, as far as messages use them.
 _PLURALS = {"box": "boxes", "class": "classes", "batch": "batches", "image without boxes": "images without boxes"}
 
@@ -11,6 +13,18 @@ def counted(count: int | None, thing: str) -> str:
     if count is None:
         return f"{plural(thing)} without end"
     return f"{count:,} {thing if count == 1 else plural(thing)}"
+
+
+def counted_names(counts: Mapping[str, int]) -> str:
+    """Counts by their names, which are in the plural: {"samples": 1, "classes": 2} is 1 sample, 2 classes."""
+    return ", ".join(f"{count:,} {_singular(name) if count == 1 else name}" for name, count in counts.items())
+
+
+def _singular(things: str) -> str:
+    """One of some things: images without boxes is image without boxes."""
+    noun, *more = things.split(" ")
+    known = {many: one for one, many in _PLURALS.items()}
+    return " ".join([known.get(noun, noun.removesuffix("s")), *more])
 
 
 def plural(thing: str) -> str:

@@ -185,3 +185,25 @@ main(["evaluate", {str(path)!r}, "--truth", {str(truth)!r}, "--json"])
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert json.loads(done.stdout)["box_recall"] == 0.75, done.stderr
+
+
+def test_a_layer_in_another_folder_than_its_image_names_the_cure_and_works_with_it(tmp_path: Path) -> None:
+    geopandas = pytest.importorskip("geopandas")
+    rasterio = pytest.importorskip("rasterio")
+    shapely = pytest.importorskip("shapely")
+    (tmp_path / "data").mkdir()
+    (tmp_path / "out").mkdir()
+    image = tmp_path / "data" / "a.tif"
+    profile = {"driver": "GTiff", "width": 40, "height": 30, "count": 1, "dtype": "uint8", "crs": "EPSG:32610"}
+    with rasterio.open(image, "w", transform=rasterio.Affine(1, 0, 0, 0, -1, 30), **profile) as raster:
+        raster.write(np.zeros((1, 30, 40), np.uint8))
+    columns = {"label": ["Tree"], "score": [0.9], "image_path": [str(image)]}
+    geopandas.GeoDataFrame(columns, geometry=[shapely.box(1, 10, 11, 28)], crs="EPSG:32610").to_file(
+        tmp_path / "out" / "p.gpkg"
+    )
+    (tmp_path / "data" / "t.csv").write_text("image_path,xmin,ymin,xmax,ymax,label\na.tif,1,2,11,20,Tree\n")
+    both = (tmp_path / "out" / "p.gpkg", None)
+    with pytest.raises(ps.DataError, match=r"leaves the folder .*Pass images, .* or allow_outside=True"):
+        ps.evaluate(*both, truth=tmp_path / "data" / "t.csv")
+    for cure in ({"allow_outside": True}, {"images": tmp_path / "data"}):
+        assert ps.evaluate(*both, truth=tmp_path / "data" / "t.csv", **cure).scores["box_recall"] == 1

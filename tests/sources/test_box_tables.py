@@ -13,6 +13,7 @@ import penstock as ps
 from penstock.sources.boxes.annotations import AnnotatedImages, read_annotations
 from picture_making import write_picture
 
+HEADER = "image_path,xmin,ymin,xmax,ymax,label\n"
 EXPECTED = [[1, 2, 11, 22], [5.5, 6, 30, 28]]
 
 
@@ -34,6 +35,9 @@ def problems(folder: Path, text: str | bytes, **options: Any) -> list[tuple[int 
 
 
 FORMS = {
+    "corner and size": "image,x,y,w,h,label\na.png,1,2,10,20,Tree\na.png,5.5,6,24.5,22,Bush\n",
+    "corner, width and height": "filename,x,y,width,height,class\na.png,1,2,10,20,Tree\na.png,5.5,6,24.5,22,Bush\n",
+    "centre and size": "image,x_center,y_center,w,h,label\na.png,6,12,10,20,Tree\na.png,17.75,17,24.5,22,Bush\n",
     "as documented": (
         "image_path, xmin, ymin, xmax, ymax, label\na.png, 1, 2, 11, 22, Tree\na.png, 5.5, 6, 30, 28, Bush"
     ),
@@ -138,7 +142,7 @@ def test_a_point_outside_its_image_is_a_problem(tmp_path: Path) -> None:
 def test_points_need_a_buffer(tmp_path: Path) -> None:
     with pytest.raises(ps.DataError, match="point_buffer"):
         read(tmp_path, "x,y\n20,10\n", name="a.csv")
-    with pytest.raises(ps.RecipeError, match="positive"):
+    with pytest.raises(ps.RecipeError, match="above 0, or metres"):
         read(tmp_path, "x,y\n20,10\n", name="a.csv", point_buffer=-1)
 
 
@@ -166,10 +170,10 @@ def test_numeric_labels_become_their_text_in_order_of_value(tmp_path: Path) -> N
     assert read_annotations(frame.astype({"label": float}), images=tmp_path).classes == ("2", "10")
 
 
-def test_an_empty_table_is_about_the_image_of_its_stem(tmp_path: Path) -> None:
-    found = read(tmp_path, "", name="a.csv")
-    assert found.names == ("a.png",)
-    assert len(found.boxes) == 0
+def test_an_empty_table_beside_others_is_about_the_image_of_its_stem(tmp_path: Path) -> None:
+    found = read_annotations([table(tmp_path, "", "a.csv"), table(tmp_path, "xmin,ymin,xmax,ymax\n1,2,9,9\n", "b.csv")])
+    assert sorted(found.names) == ["a.png", "b.png"] or sorted(file.name for file in found.files) == ["a.png", "b.png"]
+    assert len(found.boxes) == 1 and found.negatives == 1
 
 
 def test_splits_and_groups_are_taken_from_their_columns(tmp_path: Path) -> None:
@@ -242,3 +246,29 @@ def test_real_points_are_read_by_the_stem_of_their_table(shared_data: Path) -> N
     assert found.problems == ()
     assert found.boxes.min() >= 0
     assert found.boxes.max() <= 256
+
+
+def test_an_empty_table_alone_is_an_error_that_says_so(tmp_path: Path) -> None:
+    with pytest.raises(ps.DataError, match=r"boxes\.csv: the file is empty\. Write a header"):
+        read(tmp_path, "")
+
+
+def test_labels_that_differ_only_in_case_are_warned_about(tmp_path: Path) -> None:
+    rows = "a.png,1,2,9,9,Tree\na.png,2,2,9,9,Tree\nb.png,1,2,9,9,tree\nb.png,3,2,9,9, Bush\n"
+    found = read(tmp_path, HEADER + rows)
+    (problem,) = found.problems
+    assert problem.warning and problem.row == 4 and found.classes == ("Bush", "Tree", "tree")
+    assert problem.what == "the label 'tree' (1 ×) differs from 'Tree' only in case or blanks"
+
+
+@pytest.mark.parametrize("text", [HEADER + "a.png,0.1,0.2,0.5,1,T\n", "image,x,y,w,h,label\na.png,0.1,0.2,0.5,0.6,T\n"])
+def test_fractions_in_a_table_are_not_taken_for_pixels(tmp_path: Path, text: str) -> None:
+    ((row, what),) = problems(tmp_path, text)
+    assert row is None and what.startswith("all coordinates lie between 0 and 1")
+
+
+def test_an_image_that_is_not_there_is_told_the_nearest_image_not_the_table(tmp_path: Path) -> None:
+    write_picture(tmp_path / "OSBS_029.png")
+    (tmp_path / "OSBS_29.csv").write_text(HEADER + "OSBS_29.png,1,2,9,9,Tree\n")
+    (problem, *_) = read_annotations(tmp_path / "OSBS_29.csv").problems
+    assert problem.remedy.endswith("Did you mean 'OSBS_029.png'?")

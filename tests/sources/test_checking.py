@@ -25,7 +25,7 @@ def test_a_clean_source_is_ok(tmp_path: Path) -> None:
     result = ps.check(boxes(tmp_path, "a.png,1,2,3,4,T\n"), decode=True)
     assert result.ok
     assert result.problems == ()
-    assert str(result) == "1 samples, 1 classes, 1 boxes, 0 images without boxes: no problems"
+    assert str(result) == "1 sample, 1 class, 1 box, 0 images without boxes: no problems"
 
 
 def test_warnings_alone_are_ok(tmp_path: Path) -> None:

@@ -208,3 +208,29 @@ def test_real_rasters_take_a_layer_in_longitude_and_latitude(shared_data: Path) 
         frame = layer(shapes, raster.crs.to_wkt()).to_crs("EPSG:4326")
     found = read_annotations(frame, files=[path])
     np.testing.assert_allclose(found.boxes, truth.boxes, atol=0.05)
+
+
+def test_points_of_a_layer_become_boxes_of_metres(tmp_path: Path) -> None:
+    write_raster(tmp_path / "a.tif")  # half a metre in a pixel
+    points = gpd.GeoDataFrame({"label": ["Tree"]}, geometry=[shapely.Point(500_010, 4_499_993)], crs=UTM)
+    points.to_file(tmp_path / "points.gpkg")
+    found = read_annotations(tmp_path / "points.gpkg", files=[tmp_path / "a.tif"], point_buffer="2m")
+    assert found.problems == () and found.boxes.tolist() == [[16, 10, 24, 18]]
+    assert ps.Rasters(tmp_path / "a.tif", boxes=tmp_path / "points.gpkg", point_buffer="2 m").counts()["boxes"] == 1
+
+
+def test_points_in_pixels_become_boxes_of_metres_by_the_georeference_of_their_image(tmp_path: Path) -> None:
+    write_raster(tmp_path / "a.tif")
+    write_raster(tmp_path / "b.tif", Affine(0.25, 0, 500_000, 0, -0.25, 4_500_000))
+    write_raster(tmp_path / "c.tif", crs=None)
+    (tmp_path / "points.csv").write_text("image_path,x,y,label\na.tif,20,15,T\nb.tif,20,15,T\nc.tif,20,15,T\n")
+    found = read_annotations(tmp_path / "points.csv", point_buffer="2m")
+    assert found.boxes.tolist() == [[16, 11, 24, 19], [12, 7, 28, 23]]
+    (problem,) = [problem for problem in found.problems if not problem.warning]
+    assert problem.file.endswith("c.tif") and "no georeference (CRS)" in problem.what and "pixels" in problem.remedy
+
+
+@pytest.mark.parametrize("buffer", ["2 km", "m", "-1m", 0, True, "nan"])
+def test_a_buffer_is_a_number_of_pixels_or_metres(tmp_path: Path, buffer: Any) -> None:
+    with pytest.raises(ps.RecipeError, match="pixels above 0, or metres such as 2m"):
+        read_annotations(write_raster(tmp_path / "a.tif"), point_buffer=buffer)

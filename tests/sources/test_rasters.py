@@ -327,3 +327,11 @@ def test_real_plots_and_four_band_rasters_are_read(shared_data: Path) -> None:
     trees = ps.Rasters(str(shared_data / "urban_trees_points" / "*" / "*.tif"))
     assert trees.problems() == []
     assert [trees[index]["image"].shape for index in range(len(trees))] == [(256, 256, 3)] * 12
+
+
+def test_a_look_counts_rasters_and_boxes(tmp_path: Path) -> None:
+    write_raster(tmp_path / "a.tif", noise(3, 100, 100))
+    (tmp_path / "boxes.csv").write_text("image_path,xmin,ymin,xmax,ymax,label\na.tif,40,40,60,60,T\na.tif,1,1,9,9,T\n")
+    source = ps.Rasters(tmp_path / "a.tif", boxes=tmp_path / "boxes.csv", tile_px=50, overlap=0)
+    assert str(ps.check(source)) == "4 samples, 1 class, 1 raster, 2 boxes: no problems"
+    assert ps.check(ps.Rasters(tmp_path / "a.tif", tile_px=50)).counts.get("boxes") is None

@@ -111,3 +111,12 @@ def test_the_real_plots_have_3867_boxes_and_name_the_missing_images(shared_data:
     missing = [problem for problem in found.problems if "does not exist" in problem.what]
     assert len(missing) == 25
     assert np.count_nonzero(found.sizes[:, 0] == 0) == 25
+
+
+@pytest.mark.parametrize("name", ["a.txt", "float_annotations.txt"])
+def test_a_text_file_with_voc_inside_is_known_by_its_content(tmp_path: Path, name: str) -> None:
+    write_picture(tmp_path / "a.png")
+    path = write_voc(tmp_path / name, OBJECT.format(1, 2, 11, 22, name="Tree"))
+    path.write_text('<?xml version="1.0"?>\n' + path.read_text())
+    assert read_annotations(path).boxes.tolist() == [[1, 2, 11, 22]]
+    assert len(ps.open(path)) == 1

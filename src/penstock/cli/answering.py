@@ -58,6 +58,7 @@ ANSWER_OPTIONS: dict[str, tuple[Any, str]] = {
     "count_empty": (bool, "With --truth: boxes in images without true ones count against precision."),
     "units": (click.Choice(UNITS), "With --truth: what start and stop of true events are counted in."),
     "subject": (str, "With --truth: events of this subject alone; each: a class for each; any: put together."),
+    "allow_outside": (bool, "With --truth: paths of images may leave the folder of the images."),
     "images": (str, "With --truth: folder of the images, which YOLO files and layers on a map need."),
 }
 

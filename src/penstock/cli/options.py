@@ -26,6 +26,15 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 # The type of an option that may be given several times; it is called by the singular.
 MANY: Any = tuple
 
+
+def pixels_or_metres(text: str) -> float | str:
+    """A number of pixels, or a text such as 2m, which the source checks."""
+    try:
+        return float(text)
+    except ValueError:
+        return text
+
+
 # Options of sources: name → (click type, help). Defaults come from the constructors.
 SOURCE_OPTIONS: dict[str, tuple[Any, str]] = {
     "images": (str, "Folder of the images that a table names; by default beside the table."),
@@ -33,7 +42,10 @@ SOURCE_OPTIONS: dict[str, tuple[Any, str]] = {
     "labels": (str, "Labels of the videos: a file, a folder, or a pattern such as 'labels/{stem}.csv'."),
     "boxes": (str, "Table, layer or folder of boxes."),
     "classes": (str, "File with one class a line (or class,number), or A,B,C: fixes names and order."),
-    "point_buffer": (float, "Points become boxes that reach this far from them, in pixels."),
+    "point_buffer": (
+        pixels_or_metres,
+        "Points become boxes that reach this far from them: pixels, or metres such as 2m.",
+    ),
     "clip_boxes": (bool, "Cut boxes at the border of their image instead of reporting them."),
     "group_from": (str, "Pattern for file names, such as '{animal}_*', or a column: what must stay in one split."),
     "split_file": (str, "File with train, val and test as DeepEthogram writes it; auto: that of the project; none."),

@@ -157,6 +157,8 @@ def _file(path: Path) -> Found:
     kind = next((found for magic, found in MAGIC.items() if begin.startswith(magic)), kind)
     if kind == "Parquet":
         return Found(_parquet_kind(path))
+    if kind == "table" and begin.lstrip(b"\xef\xbb\xbf \r\n").startswith((b"<?xml", b"<annotation")):
+        return Found("Boxes")
     if kind == "table":
         return Found(_table_kind(path), "a table without columns of boxes or of paths of images")
     if kind == "Images":
@@ -208,6 +210,7 @@ def _kind_of_columns(names: list[str]) -> str:
     def has(role: str) -> bool:
         return any(name in there for name in COLUMN_NAMES[role])
 
-    if all(has(role) for role in ("x1", "y1", "x2", "y2")) or has("geometry"):
+    layouts = (("x1", "y1", "x2", "y2"), ("x", "y", "w", "h"), ("cx", "cy", "w", "h"), ("geometry",))
+    if any(all(has(role) for role in layout) for layout in layouts):
         return "Boxes"
     return "Images" if has("image") else ""

@@ -22,12 +22,14 @@ class BoxOptions:
     iou           a prediction matches a true box when their IoU is above this
     count_empty   predictions in images without true boxes count against precision; else those images are left out of it
     images        the folder of the images, which YOLO's fractions and layers on a map need
+    allow_outside paths of images may leave that folder
     """
 
     min_score: float | None = None
     iou: float = MATCH_IOU
     count_empty: bool = False
     images: str | os.PathLike[str] | None = None
+    allow_outside: bool = False
 
     def __post_init__(self) -> None:
         if not 0 <= self.iou < 1:
@@ -36,7 +38,7 @@ class BoxOptions:
 
 def compared(predictions: Any, truth: Any, options: BoxOptions) -> tuple[BoxScores, Comparison]:
     """Read predictions and truth, and score them."""
-    both = read_comparison(predictions, truth, images=options.images)
+    both = read_comparison(predictions, truth, images=options.images, allow_outside=options.allow_outside)
     scores = score_boxes(
         both.predictions,
         both.truth,

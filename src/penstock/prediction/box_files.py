@@ -39,18 +39,22 @@ class Comparison:
         return tuple(written(name) for name in self.names)
 
 
-def read_comparison(predictions: Any, truth: Any, *, images: PathLike | None = None) -> Comparison:
+def read_comparison(
+    predictions: Any, truth: Any, *, images: PathLike | None = None, allow_outside: bool = False
+) -> Comparison:
     """Read both; every problem of the truth, or else of the predictions, is raised at once.
 
-    `images` is the folder of the images, which only YOLO's fractions and layers on a map need.
+    `images` is the folder of the images, which only YOLO's fractions and layers on a map need; with `allow_outside`
+    paths may leave it.
     """
     folder = None if images is None else Path(images)
-    true = _read(truth, ReadingOptions(images=folder))
+    true = _read(truth, ReadingOptions(images=folder, allow_outside=allow_outside))
     true_numbers, true_images = numbered(true.images)
     if not true_images:
         raise DataError([Problem(_place(true), None, "the truth names no image", "Add rows")])
     true_classes = tuple(sorted(set(true.labels)))
-    predicted = _read(predictions, ReadingOptions(images=folder, classes=true_classes or None))
+    reading = ReadingOptions(images=folder, classes=true_classes or None, allow_outside=allow_outside)
+    predicted = _read(predictions, reading)
     predicted_numbers, unlisted = _predicted_images(predicted, true_images)
     classes = tuple(sorted({*true_classes, *predicted.labels}))
     names = (*true_images, *unlisted)

@@ -76,6 +76,7 @@ def evaluate(
     iou: float = MATCH_IOU,
     count_empty: bool = False,
     images: str | os.PathLike[str] | None = None,
+    allow_outside: bool = False,
     units: str = "auto",
     subject: str | None = None,
 ) -> Evaluation:
@@ -88,11 +89,11 @@ def evaluate(
     (auto), 32, bf16 or 16. `facts` of what is given back say which precision was used, and where frames came from.
 
     With `truth`, boxes made by anything stand in place of the run: `evaluate("boxes.csv", truth="xml/*.xml")`; both may
-    be a table or any files that `Boxes` reads. `min_score`, `iou`, `count_empty` and `images` belong to that; see
-    `BoxOptions`. So may ethograms, as files of frames, with labels that `Videos` reads:
+    be a table or any files that `Boxes` reads. `min_score`, `iou`, `count_empty`, `images` and `allow_outside` belong
+    to that; see `BoxOptions`. So may ethograms, as files of frames, with labels that `Videos` reads:
     `evaluate("predictions/", truth="labels/*.csv")`; `units` and `subject` say how events are read, as in `Videos`.
     """
-    box_options = BoxOptions(min_score, iou, count_empty, images)
+    box_options = BoxOptions(min_score, iou, count_empty, images, allow_outside)
     label_options = LabelOptions(units=units, subject=subject)
     if truth is not None and is_ethograms(run):
         return _evaluate_ethograms(run, truth, box_options, label_options)
@@ -101,7 +102,9 @@ def evaluate(
     if truth is not None:
         return _evaluate_boxes(run, truth, box_options)
     if box_options != BoxOptions():
-        raise RecipeError("min_score, iou, count_empty and images compare boxes with their truth: pass truth too.")
+        raise RecipeError(
+            "min_score, iou, count_empty, images and allow_outside compare boxes with their truth: pass truth too."
+        )
     require_learning("Evaluation")
     import pandas as pd
 
@@ -160,7 +163,9 @@ def _evaluate_ethograms(
     predictions: str | os.PathLike[str], truth: Any, options: BoxOptions, label_options: LabelOptions
 ) -> Evaluation:
     if options != BoxOptions():
-        raise RecipeError(f"min_score, iou, count_empty and images are for boxes, and {predictions} holds behaviours.")
+        raise RecipeError(
+            f"min_score, iou, count_empty, images and allow_outside are for boxes; {predictions} holds behaviours."
+        )
     both = compare_ethograms(predictions, truth, label_options)
     scores, table = both.scores(), both.table()
     details = {**scores.details(), "not_in_truth": list(both.not_in_truth)}

@@ -12,6 +12,7 @@ from penstock.errors import DataError, Problem
 from penstock.problems import as_source, known_problems
 from penstock.samples import Part, Source, Streamed, describe
 from penstock.sources.repeats import lines_of
+from penstock.wording import counted, counted_names
 
 _REMEDY = "Replace or remove it, or pack with on_bad_sample='skip'"
 # Samples that one task of a thread decodes: many enough to make the task cheap, few enough to share the work.
@@ -45,10 +46,9 @@ class CheckResult:
         }
 
     def __str__(self) -> str:
-        counted = ", ".join(f"{number:,} {name}" for name, number in self.counts.items())
         lines = lines_of(self.problems)
-        found = f"{len(self.errors):,} problems, {len(self.warnings):,} warnings" if lines else "no problems"
-        return "\n".join([*lines, f"{counted}: {found}"])
+        found = f"{counted(len(self.errors), 'problem')}, {counted(len(self.warnings), 'warning')}"
+        return "\n".join([*lines, f"{counted_names(self.counts)}: {found if lines else 'no problems'}"])
 
 
 def check(source: Source | str | os.PathLike[str], *, decode: bool = False) -> CheckResult:

@@ -8,7 +8,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from penstock.errors import DataError, Problem, RecipeError
 from penstock.sources.paths import PathLike
@@ -30,7 +30,7 @@ class ReadingOptions:
     images: Path | None = None
     files: tuple[Path, ...] | None = None
     classes: tuple[str, ...] | None = None
-    point_buffer: float | None = None
+    point_buffer: float | str | None = None
     clip_boxes: bool = False
     allow_outside: bool = False
     group_column: str | None = None
@@ -40,9 +40,7 @@ class ReadingOptions:
     val: Any = None
 
     def __post_init__(self) -> None:
-        buffer = self.point_buffer
-        if buffer is not None and not (math.isfinite(buffer) and buffer > 0):
-            raise RecipeError(f"point_buffer={buffer} must be a positive number: half the side of a box, in pixels.")
+        parse_buffer(self.point_buffer)
         if self.images is not None and not self.images.is_dir():
             what = "is not a folder" if self.images.exists() else "no such folder"
             raise DataError([Problem(str(self.images), None, what, "Pass the folder that holds the images")])
@@ -51,6 +49,29 @@ class ReadingOptions:
     def only_class(self) -> str:
         """The label of rows whose file names no class at all."""
         return self.classes[0] if self.classes is not None and len(self.classes) == 1 else ONLY_CLASS
+
+
+class Buffer(NamedTuple):
+    """Half the side of the boxes that points become, in pixels or in metres on the ground."""
+
+    half_side: float
+    in_metres: bool
+
+
+def parse_buffer(buffer: float | str | None) -> Buffer | None:
+    """Pixels as a number, metres with their unit: 10 or "2m"."""
+    if buffer is None:
+        return None
+    text = str(buffer).strip()
+    try:
+        half_side = float(text.removesuffix("m"))
+    except ValueError:
+        half_side = math.nan
+    if isinstance(buffer, bool) or not 0 < half_side < math.inf:
+        raise RecipeError(
+            f"point_buffer={buffer!r} must be half the side of a box: a number of pixels above 0, or metres such as 2m."
+        )
+    return Buffer(half_side, text.endswith("m"))
 
 
 def parse_classes(classes: PathLike | Sequence[str] | None) -> tuple[str, ...] | None:

@@ -21,7 +21,7 @@ from penstock.sources.boxes.layers import (
     read_layer,
 )
 from penstock.sources.boxes.rows import Rows, join_rows
-from penstock.sources.boxes.voc import is_voc_root, voc_root_rows, voc_rows
+from penstock.sources.boxes.voc import is_voc_root, is_xml, voc_root_rows, voc_rows
 from penstock.sources.boxes.yolo import is_yolo_file, label_files, loose_label_files, yolo_rows
 from penstock.sources.exports.export_manifest import SAMPLES_NAME
 from penstock.sources.paths import expand, files_below
@@ -54,6 +54,16 @@ def read_rows(annotations: Any, options: ReadingOptions) -> Rows:
     if not pieces:
         raise DataError([Problem("annotations", None, "the list is empty", _EXPECTED)])
     return join_rows(pieces)
+
+
+def refuse_empty_file(annotations: Any) -> None:
+    """Annotations in one file that has nothing in it are a mistake; beside others it is an image without boxes."""
+    if not isinstance(annotations, str | os.PathLike):
+        return
+    path = Path(annotations)
+    if path.suffix.lower() in (".csv", ".tsv") and path.is_file() and not path.stat().st_size:
+        remedy = "Write a header and one row per box; beside others, an empty table means an image without boxes"
+        raise DataError([Problem(str(path), None, "the file is empty", remedy)])
 
 
 def _frame_rows(frame: Any, options: ReadingOptions) -> Rows:
@@ -141,7 +151,7 @@ def _all_json_rows(files: Sequence[Path], options: ReadingOptions) -> list[Rows]
 def _reader(file: Path) -> str:
     """Which reader takes a file."""
     ending = file.suffix.lower()
-    if ending == ".xml":
+    if ending == ".xml" or (ending == ".txt" and is_xml(file)):
         return "voc"
     if ending == ".json":
         return "json"

@@ -77,7 +77,7 @@ def read_annotations(
     images: PathLike | None = None,
     files: Sequence[PathLike] | None = None,
     classes: PathLike | Sequence[str] | None = None,
-    point_buffer: float | None = None,
+    point_buffer: float | str | None = None,
     clip_boxes: bool = False,
     allow_outside: bool = False,
     group_column: str | None = None,
@@ -92,7 +92,7 @@ def read_annotations(
     images        the folder that holds the images; otherwise they are looked for beside the annotations
     files         which images exist: each appears in the result, and a row that names another is a problem
     classes       names in their order, as a list, "A,B" or a file with one name per line; else they are sorted
-    point_buffer  half the side, in pixels, of the boxes that points become
+    point_buffer  half the side of the boxes that points become: pixels, or metres such as "2m"
     clip_boxes    cut what reaches over the border of its image, instead of reporting it
     allow_outside allow paths that leave the folder of the images
     group_column  the column of a table that holds the groups; `group` where it is called so

@@ -11,10 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from penstock.errors import Problem
-from penstock.sources.boxes.annotation_files import read_rows
+from penstock.sources.boxes.annotation_files import read_rows, refuse_empty_file
 from penstock.sources.boxes.annotations import AnnotatedImages
 from penstock.sources.boxes.box_checks import CheckedBoxes, check_boxes
 from penstock.sources.boxes.locating import NotFound, keys_of, make_finder, read_sizes
+from penstock.sources.boxes.point_buffers import scale_points
 from penstock.sources.boxes.rows import Rows, in_split, join_rows
 from penstock.sources.reading import ReadingOptions
 from penstock.wording import counted
@@ -33,6 +34,7 @@ class _Found:
 
 def annotated_images(annotations: Any, options: ReadingOptions) -> AnnotatedImages:
     """Read, find, check and sort; see `read_annotations`."""
+    refuse_empty_file(annotations)
     rows = read_rows(annotations, options)
     if options.val is not None:
         rows = join_rows([in_split(rows, "train"), in_split(read_rows(options.val, options), "val")])
@@ -46,10 +48,12 @@ def annotated_images(annotations: Any, options: ReadingOptions) -> AnnotatedImag
     )
     image = found.number[rows.image] if len(rows.images) else np.full(len(rows), -1)
     image = np.where(rows.image < 0, -1, image)
+    rows, unplaced = scale_points(rows, image, found.files, options)
     checked = check_boxes(rows, image, found.names, sizes, options)
     problems = [
         *rows.problems,
         *found.problems,
+        *unplaced,
         *checked.problems,
         *(_in_both_splits(rows, found) if options.val is not None else ()),
         *_lacking(rows, image, len(found.files)),

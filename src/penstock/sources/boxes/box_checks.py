@@ -38,7 +38,7 @@ def check_boxes(
     box = checks.border(usable, rows.clip | rows.point | options.clip_boxes)
     usable &= ~checks.lost
     labels = _LabelNumbers(rows, options.classes, usable)
-    problems = [*checks.problems, *labels.problems]
+    problems = [*checks.problems, *labels.problems, *_similar_labels(rows, labels.number, usable, labels.classes)]
     usable &= labels.number >= 0
     problems += _duplicates(rows, box, usable, image, labels.number)
     return CheckedBoxes(box, usable, labels.number, labels.classes, problems)
@@ -144,6 +144,25 @@ class _LabelNumbers:
     def _remedy(self, label: str) -> str:
         shown = ", ".join(self.classes[:10]) + (" …" if len(self.classes) > 10 else "")
         return f"The classes are {shown}.{nearest(label, self.classes)}"
+
+
+def _similar_labels(
+    rows: Rows, number: NDArray[np.int64], usable: NDArray[np.bool_], classes: tuple[str, ...]
+) -> list[Problem]:
+    """Classes that differ only in case or blanks are most often one that was misspelt."""
+    chosen = np.flatnonzero(usable & (number >= 0))
+    numbers, first, counts = np.unique(number[chosen], return_index=True, return_counts=True)
+    usual: dict[str, str] = {}
+    problems = []
+    for place in np.argsort(-counts, kind="stable"):
+        label = classes[numbers[place]]
+        other = usual.setdefault("".join(label.lower().split()), label)
+        if other != label:
+            file, line = rows.where(int(chosen[first[place]]))
+            what = f"the label {label!r} ({counts[place]:,} ×) differs from {other!r} only in case or blanks"
+            remedy = "Write them alike if they are one class; here they are two"
+            problems.append(Problem(file, line, what, remedy, warning=True))
+    return problems
 
 
 def sorted_labels(labels: set[str]) -> tuple[str, ...]:

@@ -1,7 +1,8 @@
 """The table of boxes as people have it: corners, WKT geometry, or points, one row per box.
 
 image_path,xmin,ymin,xmax,ymax,label in any order and spelling, or those six without a header. A row 0,0,0,0 or
-with empty coordinates lists an image without boxes. A table without an image column is about the image that
+with empty coordinates lists an image without boxes. x,y,w,h are boxes too: the upper left corner and the size; so are
+cx,cy,w,h, with the centre. A table without an image column is about the image that
 has its stem. WKT and points are in pixels of the image.
 """
 
@@ -16,7 +17,7 @@ from numpy.typing import NDArray
 from penstock.errors import DataError, Problem, nearest, require
 from penstock.results import BOX_COLUMNS, box_frame
 from penstock.sources.boxes.rows import ImageName, Rows, make_rows
-from penstock.sources.reading import ReadingOptions
+from penstock.sources.reading import ReadingOptions, parse_buffer
 from penstock.sources.tables import Table, read_table, role_column, wrong_columns
 
 if TYPE_CHECKING:
@@ -83,17 +84,39 @@ def _boxes(table: Table, options: ReadingOptions) -> _Found:
     geometry = table.find("geometry")
     if geometry is not None:
         return _from_wkt(table, geometry, options)
+    for roles, share in ((("x", "y", "w", "h"), 0.0), (("cx", "cy", "w", "h"), 0.5)):
+        columns = [table.find(role) for role in roles]
+        if all(columns):
+            return _from_sizes(table, [str(column) for column in columns], share)
     x, y = table.find("x"), table.find("y")
     if x is not None and y is not None:
         return _from_points(table, x, y, options)
-    raise wrong_columns(table, BOX_COLUMNS, "this is no table of boxes")
+    raise wrong_columns(table, BOX_COLUMNS, "not a table of boxes")
 
 
 def _from_corners(table: Table, columns: list[str]) -> _Found:
     box, empty, broken, problems = _coordinates(table, columns)
     negative = empty | (box == 0).all(axis=1)
     box[negative | broken] = np.nan
-    return _Found(box, broken, np.zeros(len(table), bool), problems)
+    return _Found(box, broken, np.zeros(len(table), bool), [*problems, *_fractions(table, box)])
+
+
+def _from_sizes(table: Table, columns: list[str], share: float) -> _Found:
+    """Boxes as a point, width and height: x, y is the upper left corner, as in COCO, and cx, cy the centre."""
+    given, empty, broken, problems = _coordinates(table, columns)
+    corner = given[:, :2] - share * given[:, 2:]
+    box = np.hstack([corner, corner + given[:, 2:]])
+    box[empty | broken | (given == 0).all(axis=1)] = np.nan
+    return _Found(box, broken, np.zeros(len(table), bool), [*problems, *_fractions(table, box)])
+
+
+def _fractions(table: Table, box: NDArray[np.float64]) -> list[Problem]:
+    """Boxes that all lie within the first pixel are fractions of width and height, which tables do not have."""
+    known = box[~np.isnan(box[:, 0])]
+    if not len(known) or not ((known >= 0) & (known <= 1)).all():
+        return []
+    what = "all coordinates lie between 0 and 1, as fractions of width and height; expected pixels"
+    return [Problem(table.name, None, what, "Multiply them by the size of the image, or write YOLO files")]
 
 
 def _from_points(table: Table, x: str, y: str, options: ReadingOptions) -> _Found:
@@ -104,12 +127,13 @@ def _from_points(table: Table, x: str, y: str, options: ReadingOptions) -> _Foun
 
 
 def needed_buffer(options: ReadingOptions, name: str) -> float:
-    """Half the side of the boxes that points become, which the user must say."""
-    if options.point_buffer is None:
+    """Half the side of the boxes that points become, which the user must say; 1 for metres: see `point_buffers.py`."""
+    buffer = parse_buffer(options.point_buffer)
+    if buffer is None:
         what = "the table has points, and boxes need a size"
-        remedy = "Pass point_buffer=10, half the side of a box in pixels"
+        remedy = "Pass point_buffer=10, half the side of a box in pixels, or point_buffer=2m in metres"
         raise DataError([Problem(name, None, what, remedy)])
-    return options.point_buffer
+    return 1.0 if buffer.in_metres else buffer.half_side
 
 
 def _coordinates(

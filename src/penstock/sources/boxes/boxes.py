@@ -29,7 +29,7 @@ class Boxes(Sealed):
     annotations   a path, pattern, folder or list of them; a DataFrame or GeoDataFrame
     images        the folder that holds the images; otherwise they are looked for beside the annotations
     classes       names in their order, as a list, "A,B" or a file with one name per line; else they are sorted
-    point_buffer  half the side, in pixels, of the boxes that points become
+    point_buffer  half the side of the boxes that points become: pixels, or metres such as "2m"
     clip_boxes    cut what reaches over the border of its image, instead of reporting it
     group_from    a pattern such as '{site}_*', or a column of the table; else each image is its own group, and the
                   crops that `split_raster` wrote are grouped by their raster
@@ -55,7 +55,7 @@ class Boxes(Sealed):
         *,
         images: PathLike | None = None,
         classes: PathLike | Sequence[str] | None = None,
-        point_buffer: float | None = None,
+        point_buffer: float | str | None = None,
         clip_boxes: bool = False,
         group_from: str | None = None,
         split_from: str | None = None,

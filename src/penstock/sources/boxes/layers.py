@@ -161,6 +161,8 @@ def _placed_by_extent(features: Features, options: ReadingOptions) -> Rows:
     kept = _owned(hits, rasters)
     lost = np.setdiff1d(np.arange(len(table)), hits.feature)
     problems += _lost_features(table, features.shapes, lost)
+    shapely = require("shapely", "geo", "Reading vector layers")
+    is_point = np.asarray(shapely.get_type_id(features.shapes) == _POINT_TYPE, bool)
     count = len(rasters)
     return make_rows(
         tables=[table.name],
@@ -170,6 +172,7 @@ def _placed_by_extent(features: Features, options: ReadingOptions) -> Rows:
         image=np.concatenate([hits.raster[kept], np.arange(count)]),
         label=np.concatenate([label[hits.feature[kept]], np.full(count, -1)]),
         box=np.concatenate([hits.box[kept], np.full((count, 4), np.nan)]),
+        point=np.concatenate([is_point[hits.feature[kept]], np.zeros(count, bool)]),
         clip=True,
         score=np.concatenate([scores[hits.feature[kept]], np.full(count, np.nan)]),
         problems=problems,

@@ -16,12 +16,16 @@ from numpy.typing import NDArray
 from penstock.codecs.headers import UnreadableImage, read_file_header
 from penstock.codecs.images import undecodable
 from penstock.codecs.map_files import RefusedFile, gdal_errors, open_raster
-from penstock.errors import DataError, Problem
+from penstock.errors import MOST_COMPARED, DataError, Problem, nearest, plain_word
 from penstock.sources.boxes.rows import ImageName
 from penstock.sources.paths import IMAGE_ENDINGS, unsafe
 from penstock.sources.reading import ReadingOptions
 from penstock.storage.file_names import readable_name
+from penstock.wording import counted
 
+# A table whose images are all elsewhere is not worth more comparisons.
+MOST_GUESSES = 20
+_OUTSIDE = "Pass images, the folder that holds it, or allow_outside=True; or write it relative to the annotations"
 # Opening a file is waiting, not computing: more threads than cores hide it. A task of one file would cost more
 # in handing over than in reading.
 HEADER_THREADS = 8
@@ -45,6 +49,7 @@ class FolderFinder:
     _listings: dict[Path, list[str]] = field(default_factory=dict)
     _stems: dict[Path, dict[str, list[str]]] = field(default_factory=dict)
     _twins: dict[Path, dict[str, str]] = field(default_factory=dict)
+    _guesses: int = 0
 
     def find(self, image: ImageName) -> Path:
         """The file of an image, or NotFound with the reason."""
@@ -65,13 +70,14 @@ class FolderFinder:
     def _by_name(self, folder: Path, name: str) -> Path | None:
         if not self.allow_outside and unsafe(name) and not _is_inside(name, folder):
             what = f"the path {name!r} leaves the folder {folder}"
-            raise NotFound(what, "Write it relative to that folder, or pass allow_outside=True")
+            raise NotFound(what, _OUTSIDE)
         candidates = [name, name.replace("\\", "/"), name.replace("\\", "/").rsplit("/", 1)[-1]]
         found = next((folder / each for each in dict.fromkeys(candidates) if _is_file(folder, each)), None)
         if found is not None and not self.allow_outside and _leaves(found, folder):
             what = f"the path {name!r} leaves the folder {folder} through a symbolic link, to {found.resolve()}"
             raise NotFound(what, "Copy the file into the folder, or pass allow_outside=True")
-        return found
+        # Predictions name images as they were given, from the folder where the program ran.
+        return Path(name) if found is None and self.allow_outside and _is_file(Path(), name) else found
 
     def _by_stem(self, folder: Path, stem: str) -> Path | None:
         if folder not in self._stems:
@@ -91,14 +97,23 @@ class FolderFinder:
             self._listings[folder] = sorted(file.name for file in folder.iterdir()) if folder.is_dir() else []
         return self._listings[folder]
 
+    def _nearest(self, folder: Path, name: str) -> str:
+        """The image that a name may have meant: of the same stem, or like it; a table beside them cannot be."""
+        if folder not in self._twins:
+            images = [there for there in self._listing(folder) if Path(there).suffix.lower() in IMAGE_ENDINGS]
+            self._twins[folder] = {plain_word(Path(image).stem): image for image in reversed(images)}
+        twins = self._twins[folder]
+        twin = twins.get(plain_word(Path(name).stem))
+        if twin is not None:
+            return f" Did you mean {twin!r}?"
+        self._guesses += 1
+        return nearest(name, twins.values()) if self._guesses <= MOST_GUESSES and len(twins) <= MOST_COMPARED else ""
+
     def _missing(self, folder: Path, image: ImageName) -> NotFound:
         if not image.name:
             what = f"there is no image called {image.stem} in {folder or '.'}"
             return NotFound(what, "Pass images, their folder", missing=True)
-        if folder not in self._twins:
-            self._twins[folder] = {Path(name).stem.lower(): name for name in self._listing(folder)}
-        twin = self._twins[folder].get(Path(image.name).stem.lower())
-        hint = f" Did you mean {twin!r}?" if twin else ""
+        hint = self._nearest(folder, Path(image.name.replace("\\", "/")).name)
         where = f"the image {image.name!r} does not exist in {folder if folder.name else 'the current folder'}"
         return NotFound(where, f"Put it there, or pass images, the folder that holds it.{hint}", missing=True)
 
@@ -156,7 +171,7 @@ class FileFinder:
         if not found:
             twins = self._by_stem.get(Path(name).stem)
             hint = f" Did you mean {twins[0].name!r}?" if twins else ""
-            what = f"the image {name!r} is not among the {len(self.files):,} files that are read"
+            what = f"the image {name!r} is not among the {counted(len(self.files), 'file')} that are read"
             raise NotFound(what, f"Add the file, remove the row, or pass ignore_other_images.{hint}")
         return found[0]
 

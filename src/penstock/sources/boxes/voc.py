@@ -92,6 +92,12 @@ class _Document:
             self.objects[-1].texts[name] = text
 
 
+def is_xml(file: Path) -> bool:
+    """Whether a file begins as XML does, whatever its ending."""
+    with file.open("rb") as opened:
+        return opened.read(256).removeprefix(b"\xef\xbb\xbf").lstrip().startswith((b"<?xml", b"<annotation"))
+
+
 def voc_rows(files: Sequence[Path]) -> Rows:
     """Rows of VOC files; a file without objects lists its image as a negative."""
     images, lines, tables, labels, boxes = [], [], [], [], []

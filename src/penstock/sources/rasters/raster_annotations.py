@@ -80,6 +80,11 @@ class RasterAnnotations:
     def classes(self) -> tuple[str, ...]:
         return self.annotated.classes if self.annotated is not None else ()
 
+    @property
+    def box_count(self) -> int | None:
+        """How many boxes there are; None where none were given."""
+        return len(self.annotated.boxes) if self.annotated is not None else None
+
     def group(self, path: Path) -> str | None:
         return self._text(self.annotated.groups if self.annotated is not None else None, path)
 

@@ -72,7 +72,7 @@ class Rasters(Sealed):
         nodata: float | str | None = None,
         skip_nodata: bool = False,
         classes: PathLike | Sequence[str] | None = None,
-        point_buffer: float | None = None,
+        point_buffer: float | str | None = None,
         clip_boxes: bool = False,
         group_from: str | None = None,
         split_from: str | None = None,
@@ -96,6 +96,7 @@ class Rasters(Sealed):
             ignore_others=ignore_other_images,
             allow_drivers=self.pixel_options.allow_drivers,
         )
+        self._box_count = annotations.box_count
         self._handles = Handles(allow_drivers=self.pixel_options.allow_drivers)
         made = [self._made(file, _place(file, names[file], annotations, groups), annotations) for file in files]
         self.parts = tuple(part for part, _ in made if part is not None)
@@ -212,6 +213,11 @@ class Rasters(Sealed):
             values = np.array([getattr(part, name) or "" for part in self.parts], object)
             return np.repeat(values, [len(part) for part in self.parts])
         raise KeyError(f"no column {name!r}; there are key, group, and split where the annotations have one.")
+
+    def counts(self) -> dict[str, int]:
+        """What there is, for whoever looks; a box may be on several tiles, and is counted once."""
+        found = {"rasters": len(self.parts)}
+        return found if self._box_count is None else {**found, "boxes": self._box_count}
 
     def problems(self) -> list[Problem]:
         """Everything that is wrong with the rasters and their annotations."""
