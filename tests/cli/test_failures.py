@@ -71,7 +71,7 @@ def test_wrong_options_are_explained_with_exit_code_2(
         (["boxes", "nowhere.csv"], "nowhere.csv: no such file or folder"),
         (["rasters", "nothing/*.tif"], "nothing/*.tif: no such file or folder. Check the path, and quote patterns"),
         (["videos", "nothing.mp4"], "nothing.mp4: no such file or folder"),
-        (["images", "photos/cat/0.jpg"], "this is no text"),
+        (["images", "photos/cat/0.jpg"], "not a text file"),
         (["images", "photos", "--classes", "cat"], "the label 'dog' is not a known class. The classes are cat."),
         (["images", "photos", "--label-from-name", "{label}-*"], "does not fit the pattern '{label}-*'"),
     ],

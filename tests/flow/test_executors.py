@@ -374,7 +374,7 @@ def test_functions_decide_by_what_a_second_thread_is_worth(
 def test_an_epoch_that_is_over_at_once_is_not_worth_processes(monkeypatch: pytest.MonkeyPatch) -> None:
     probed(monkeypatch, 0.5)
     choice = chosen(pictures("auto", 4, count=5).batch(5))
-    assert choice.kind == "thread" and "over before processes have started" in choice.reason
+    assert choice.kind == "thread" and "ends before processes would have started" in choice.reason
     assert chosen(pictures("auto", 4, count=5).repeat().batch(5)).kind == "process"
 
 

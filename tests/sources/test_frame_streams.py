@@ -213,7 +213,7 @@ def test_frames_that_are_damaged_at_the_end_are_left_out_and_counted(tmp_path: P
 @pytest.mark.parametrize(
     ("behind", "words"),
     [
-        (0, "the container announces 80, so 20 at the end seem to be missing"),
+        (0, "its header announces 80: 20 missing at the end"),
         (30, "the last frame does not decode, and the file is cut off behind: 20 of 80 frames are missing"),
     ],
     ids=["between packets", "in a packet"],

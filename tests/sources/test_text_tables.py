@@ -78,7 +78,7 @@ def test_lone_carriage_returns_end_lines_too(tmp_path: Path) -> None:
 
 
 def test_a_file_that_is_no_text_is_said_to_be_none(tmp_path: Path) -> None:
-    with pytest.raises(ps.DataError, match="table.csv: this is no text.* Expected a table as CSV or Parquet"):
+    with pytest.raises(ps.DataError, match="table.csv: not a text file.* Expected a table as CSV or Parquet"):
         read(tmp_path, b"\0\0\0\x20ftypisom\r\0\n")
 
 

@@ -20,6 +20,7 @@ import click
 from penstock import __version__
 from penstock.cli.examples import examples
 from penstock.cli.failures import file_message
+from penstock.cli.foreign_options import with_better_hint
 from penstock.errors import PenstockError
 from penstock.storage.locations import refuse_urls
 
@@ -35,8 +36,8 @@ HOMES = {
     "doctor": ("penstock.cli.doctor", "Say what holds a training back, and what to do about it."),
     "recipe": ("penstock.cli.recipe", "Write a commented recipe to begin with."),
     "train": ("penstock.cli.train", "Train by a recipe, and leave a Run."),
-    "evaluate": ("penstock.cli.evaluate", "Say how well a Run answers."),
-    "predict": ("penstock.cli.predict", "Answer for new images, as a table."),
+    "evaluate": ("penstock.cli.evaluate", "Evaluate a trained Run, or predictions made by anything."),
+    "predict": ("penstock.cli.predict", "Predict on new images, rasters or videos."),
     "report": ("penstock.cli.report", "Write a page on one Run, or on several beside each other."),
     "info": ("penstock.cli.looks", "Say what is in a pack."),
     "show": ("penstock.cli.looks", "Draw one sample with its boxes or labels."),
@@ -98,6 +99,9 @@ def _run(arguments: list[str], debug: bool) -> int:
         _refuse_url_arguments(arguments)
         result = penstock.main(args=arguments, prog_name="penstock", standalone_mode=False)
         return result if isinstance(result, int) else 0
+    except click.NoSuchOption as error:
+        with_better_hint(error).show()
+        return error.exit_code
     except click.ClickException as error:
         error.show()
         return error.exit_code

@@ -77,7 +77,7 @@ VIDEO_OPTIONS: dict[str, tuple[Any, str]] = {
 def predict(
     run: str, data: tuple[str, ...], output: str | None, plot: str | None, as_json: bool, **options: Any
 ) -> int:
-    """Answer for images or videos: files, folders, patterns or a pack, by what a Run or a checkpoint has learned."""
+    """Predict on images, rasters or videos (files, folders, patterns or a pack) with a Run or a checkpoint."""
     require_learning("Prediction")
     own = BOX_OPTIONS | VIDEO_OPTIONS
     given = {name: value for name, value in options.items() if name not in own or value not in (None, False, ())}

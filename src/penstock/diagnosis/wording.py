@@ -61,7 +61,7 @@ def _waits(found: Diagnosis) -> list[str]:
     if found.reading is not None and found.reading.cold_per_second is not None:
         lines.append(
             f"Reading alone gives {rate_words(found.reading.cold_per_second)} samples/s from the disk "
-            f"({found.reading.cold_major_faults:.1f} pages of each fetched by faults) and "
+            f"({found.reading.cold_major_faults:.1f} page faults each) and "
             f"{rate_words(found.reading.warm_per_second)} from memory."
         )
     return lines

@@ -11,9 +11,10 @@ from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from penstock.errors import RecipeError, require_learning
+from penstock.errors import RecipeError, nearest_file, require_learning
 from penstock.recipes.reading import sections_of
 from penstock.recipes.sections import OPTIONS
+from penstock.recipes.templates import TEMPLATES
 from penstock.runs.layout import SETTINGS
 from penstock.runs.run import Run, data_words
 from penstock.runs.settings import recipe_sections
@@ -79,7 +80,11 @@ def recipe_file(path: str | Path) -> Path:
     if (file / SETTINGS).is_file():
         return file / SETTINGS
     if not file.exists():
-        raise RecipeError(f"{path}: there is no such recipe. penstock recipe images > {_suggested(file)} writes one.")
+        kinds = "|".join(TEMPLATES)
+        raise RecipeError(
+            f"{path}: there is no such recipe.{nearest_file(str(path))} "
+            f"penstock recipe {kinds} > {_suggested(file)} writes one."
+        )
     if not file.is_file() or file.stat().st_size > MOST_BYTES:
         what = "a file of more than 1 MB" if file.is_file() else "a folder"
         raise RecipeError(f"{path} is {what}, and a recipe is a short YAML file. penstock recipe images writes one.")

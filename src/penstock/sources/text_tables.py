@@ -86,7 +86,7 @@ def _utf8(path: Path, name: str) -> tuple[bytes, list[Problem]]:
     if data[:2] in (b"\xff\xfe", b"\xfe\xff"):
         data = data.decode("utf-16", "replace").encode()
     if b"\0" in data:
-        what = "this is no text: it has bytes that no table has"
+        what = f"not a text file (binary data at byte {data.index(0):,})"
         raise DataError([Problem(name, None, what, "Expected a table as CSV or Parquet")])
     try:
         data.decode()

@@ -53,7 +53,7 @@ def _is_label(field: Field, kind: str) -> bool:
 def need_samples(source: Source, purpose: str) -> None:
     """Refuse a source without samples."""
     if not len(source):
-        raise _refused(source, f"it has no samples for {purpose}", "Choose another split, or other data")
+        raise _refused(source, f"there are no samples for {purpose}", "Choose another split, or other data")
 
 
 def need_label(source: Source, label: str | None, name: str, kind: str) -> str:

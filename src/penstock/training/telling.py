@@ -61,8 +61,8 @@ def needs_line(needs: Needs, disk_free: int, batch_size: int) -> str:
     """Disk and memory."""
     return (
         f"needs {needs.disk / MEGABYTE:,.0f} MB of disk for checkpoints ({disk_free / MEGABYTE:,.0f} MB free) and "
-        f"{needs.memory / MEGABYTE:,.0f} MB of memory for weights, gradients and optimizer, beside what the network "
-        f"keeps of {batch_size} samples; the feed may take half of the {free_bytes() / MEGABYTE:,.0f} MB that are free."
+        f"{needs.memory / MEGABYTE:,.0f} MB of memory for weights, gradients and optimizer, plus activations "
+        f"of {counted(batch_size, 'sample')}; the feed may take half of the {free_bytes() / MEGABYTE:,.0f} MB free."
     )
 
 

@@ -71,7 +71,9 @@ def _cores(held: Held, usable: int) -> str:
 def _waiting(held: Held) -> str:
     cores = held.measured.core_wait_seconds
     if cores > held.measured.wait_seconds:
-        return f"cores that others use bind: a sample waits {cores / max(held.measured.made, 1) * 1e3:.2g} ms for one"
+        return (
+            f"other processes use the cores: a sample waits {cores / max(held.measured.made, 1) * 1e3:.2g} ms for one"
+        )
     if held.lock_wait_seconds > LOCK_BINDS * held.measured.wait_seconds:
         return _locked(held)
     hop = max(MADE_BY_WORKERS, key=lambda name: held.hops[name].wait_seconds)

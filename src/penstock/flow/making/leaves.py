@@ -21,7 +21,7 @@ from penstock.flow.order.draws import Draws
 from penstock.flow.user_errors import reason_in_function, reason_of
 from penstock.samples import Kind, Sample, Source, annotations_of, describe
 
-UNREADABLE = "Mend or remove it, or let on_bad_sample='substitute' put another sample in its place."
+UNREADABLE = "Fix or remove it, or pass on_bad_sample='substitute' to use another sample instead."
 
 
 class Failure(NamedTuple):

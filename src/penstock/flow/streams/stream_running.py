@@ -133,7 +133,7 @@ class StreamRunning(Running):
         raise RecipeError(f"{what} needs samples that can be asked for by number, and a stream has none. {_REMEDY}")
 
     def _no_resume(self) -> NoReturn:
-        raise RecipeError(f"exact resume cannot be promised for a stream: nobody can put a generator back. {_REMEDY}")
+        raise RecipeError(f"a stream cannot be resumed exactly: a generator cannot be rewound. {_REMEDY}")
 
     def _counted(self) -> float | None:
         """Batches in an epoch: a number, infinity, or None where nobody knows."""

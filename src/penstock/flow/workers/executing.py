@@ -62,7 +62,7 @@ def _measured(program: Program, functions: list[str]) -> Choice:
         return Choice("thread", measured)
     length = program.order.length
     if length is not None and length * probed.sample_seconds < SHORT_EPOCH_SECONDS:
-        return Choice("thread", f"{measured}, but an epoch is over before processes have started")
+        return Choice("thread", f"{measured}, but an epoch ends before processes would have started")
     from penstock.flow.workers.messages import close_all
     from penstock.flow.workers.sendable import parcel_of
 

@@ -102,5 +102,5 @@ def _unlisted(path: Path, name: str) -> Problem:
 
 def _twice(path: Path, name: str, splits: list[str]) -> Problem:
     places = " and in ".join(splits)
-    what = f"{name} is in {places}, so one would measure what was learned; it is kept in {splits[0]} alone"
+    what = f"{name} is in {places}, so that scores would be measured on training data; it is kept in {splits[0]} only"
     return Problem(path.as_posix(), None, what, 'Keep it in one, or pass split_file="none" to split anew', warning=True)

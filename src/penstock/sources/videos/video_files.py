@@ -280,8 +280,8 @@ class VideoFile:
                 f", and of the {announced:,} that the container announces {missing:,} are missing" if missing else ""
             )
         elif announced > count:
-            lost = f"{announced - count:,} at the end"
-            what = f"decodes {count:,} frames; the container announces {announced:,}, so {lost} seem to be missing"
+            lost = f"{announced - count:,} missing at the end"
+            what = f"decodes {count:,} frames, and its header announces {announced:,}: {lost}"
         else:
             return []
         return [Problem(self.file, None, what, f"The first {count:,} frames are used", warning=True)]

@@ -39,6 +39,6 @@ def anchor_remark(scale: float) -> list[str]:
         return []
     least, usual = scale * STRIDES[0], DEFAULT_SCALE * STRIDES[0]
     return [
-        f"anchors begin at {least:g} px instead of {usual:g} px, because many boxes of the training data would have "
-        "none of their size."
+        f"the smallest anchor is {least:g} px instead of {usual:g} px: many boxes of the training data are too small "
+        "for the usual ones."
     ]
