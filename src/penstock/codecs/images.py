@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from penstock.codecs.decoding_room import ROOM, is_direct
 from penstock.codecs.headers import Buffer, Header, UnreadableImage, read_header
 from penstock.codecs.opencv import opencv
 from penstock.errors import RecipeError
@@ -27,7 +28,7 @@ Pixels = NDArray[np.uint8]
 CODECS = ("jpeg", "png", "webp", "raw")
 
 MOST_PX, MOST_SIDE_PX = 1 << 30, 1 << 20
-
+ROWS = 64  # of an image that are scaled at once
 # 95: differences are below what a person sees, at about a third of the size of PNG.
 DEFAULT_QUALITY = 95
 
@@ -38,8 +39,13 @@ def decode_image(data: Buffer, *, at_least: tuple[int, int] | None = None, fast:
     `fast` allows an approximation: the fast integer transform of libjpeg, where simplejpeg decodes.
     """
     header = read_header(data)
+    if reason := undecodable(header):
+        raise UnreadableImage(reason)
+    ROOM.enter(header)
     if header.kind == "jpeg" and header.channels in (1, 3) and header.bits == 8:
         pixels = _decode_jpeg(data, header, at_least, fast)
+    elif is_direct(header):
+        pixels = _decode_any(data, header, direct=True)  # without a copy in between: large images need the memory
     else:
         pixels = _rgb(_decode_any(data, header))
     return upright(pixels, header.orientation)
@@ -47,7 +53,9 @@ def decode_image(data: Buffer, *, at_least: tuple[int, int] | None = None, fast:
 
 def decode_mask(data: Buffer) -> NDArray[Any]:
     """Decode an H×W image of whole numbers without touching its values."""
-    pixels = _decode_any(data, read_header(data), unchanged=True)
+    header = read_header(data)
+    ROOM.enter(header)
+    pixels = _decode_any(data, header, unchanged=True)
     if pixels.ndim != 2:
         raise UnreadableImage("the mask is not an image with one channel")
     out: NDArray[Any] = pixels
@@ -78,13 +86,15 @@ def undecodable(header: Header) -> str:
     return f"its header says {header.width:,}×{header.height:,} px, and images have at most {limit}"
 
 
-def _decode_any(data: Buffer, header: Header, *, unchanged: bool = False) -> NDArray[Any]:
-    """The pixels as OpenCV gives them: BGR order, any depth, not turned. Only what has a header of ours reaches it."""
+def _decode_any(data: Buffer, header: Header, *, unchanged: bool = False, direct: bool = False) -> NDArray[Any]:
+    """The pixels as OpenCV gives them: BGR order (RGB if `direct`), any depth, not turned."""
     cv2 = opencv()
 
     flags = cv2.IMREAD_UNCHANGED
     if header.kind == "jpeg" and not unchanged:  # CMYK: OpenCV turns it into BGR, but not when asked for it unchanged
         flags = cv2.IMREAD_COLOR | cv2.IMREAD_IGNORE_ORIENTATION
+    if direct:
+        flags = cv2.IMREAD_COLOR_RGB | cv2.IMREAD_IGNORE_ORIENTATION
     if reason := undecodable(header):
         raise UnreadableImage(reason)
     try:
@@ -114,7 +124,10 @@ def _eight_bits(pixels: NDArray[Any]) -> Pixels:
     if pixels.dtype == np.uint8:
         return pixels
     if pixels.dtype == np.uint16:
-        return ((pixels.astype(np.uint32) * 255 + 32767) // 65535).astype(np.uint8)
+        out = np.empty(pixels.shape, np.uint8)
+        for row in range(0, len(pixels), ROWS):  # in between, a pixel takes several times its size
+            out[row : row + ROWS] = (pixels[row : row + ROWS].astype(np.uint32) * 255 + 32767) // 65535
+        return out
     if pixels.dtype == np.bool_:
         return pixels.astype(np.uint8) * np.uint8(255)
     raise UnreadableImage(f"its pixels are {pixels.dtype}; use rasters with a scale, which says how they become 0…255")

@@ -27,9 +27,9 @@ from penstock.samples import RESERVED, Sample, Source
 FastDecode = bool | str  # "auto": reduced scale only where an image is at least twice too large
 
 
-def leaf_of(source: Source, chain: Chain, fast_decode: FastDecode) -> Leaf:
+def leaf_of(source: Source, chain: Chain, fast_decode: FastDecode, memory: int | None = None) -> Leaf:
     """A leaf, with as much of its chain fused as gives the same bits."""
-    return Leaf(source, chain, _fusion(source, chain, fast_decode))
+    return Leaf(source, chain, _fusion(source, chain, fast_decode), memory)
 
 
 def _fusion(source: Source, chain: Chain, fast_decode: FastDecode) -> Fusion | None:
@@ -80,7 +80,8 @@ def program_of(planned: Planned, plan: Plan, batch_chain: Chain, options: FlowOp
     if batch is None:
         raise RecipeError("the plan has no batch: add .batch(size) before iterating over it.")
     leaves = tuple(
-        leaf_of(source, chain, fast_decode) for source, chain in zip(planned.sources, planned.chains, strict=True)
+        leaf_of(source, chain, fast_decode, options.memory)
+        for source, chain in zip(planned.sources, planned.chains, strict=True)
     )
     layout = _layout(planned, leaves, batch, substitutes)
     carried = {"index": True, "draw": planned.repeats_samples, "member": len(leaves) > 1, "epoch": plan.has_passes}

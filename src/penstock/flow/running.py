@@ -66,7 +66,7 @@ class Running:
     @property
     def planned(self) -> Planned:
         if self._planned is None:
-            leaf = partial(leaf_of, fast_decode=self._options.fast_decode)
+            leaf = partial(leaf_of, fast_decode=self._options.fast_decode, memory=self._options.memory)
             self._planned = planned(self._plan, Context(leaf, self._options))
         return self._planned
 
@@ -126,7 +126,7 @@ class Running:
         from penstock.flow.making.leaves import Leaf
 
         member = int(draw.member[0])
-        leaf = Leaf(self.planned.sources[member], self.planned.chains[member], None)
+        leaf = Leaf(self.planned.sources[member], self.planned.chains[member], None, self._options.memory)
         return {**leaf.sample(draw, Stopwatch()), "index": int(draw.index[0])}
 
     # Epochs

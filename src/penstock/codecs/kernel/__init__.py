@@ -34,6 +34,7 @@ from typing import Any, get_args
 import numpy as np
 from numpy.typing import NDArray
 
+from penstock.codecs.decoding_room import ROOM
 from penstock.codecs.headers import UnreadableImage
 from penstock.codecs.kernel import fallback, targets
 from penstock.codecs.kernel.targets import Failure, Job, Layout, Placed, Reduced, Target
@@ -83,16 +84,24 @@ def _make_others(native: ModuleType, positions: Sequence[int], held: Sequence[An
     failures = []
     for position in positions:
         try:
-            pixels = fallback.whole_pixels(held[position])
+            with ROOM.sample():
+                missed = _shown(native, fallback.whole_pixels(held[position]), position, job)
         except UnreadableImage as error:
             failures.append(Failure(position, str(error)))
             continue
-        height, width = pixels.shape[:2]
-        place, own = np.array([[0, 0, width, height]], np.int64), slice(position, position + 1)
-        seen = job.views[own], job.flips[own], job.out[own], job.table
-        missed = native.pixels_range((pixels,), place, *seen, job.target.width, job.target.height, job.fill)
         failures += [Failure(position, reason) for _, _, reason in missed]
     return failures
+
+
+def _shown(native: ModuleType, pixels: NDArray[np.uint8], position: int, job: Job) -> list[tuple[int, bool, str]]:
+    """Write the view of one image; its pixels are gone when this returns."""
+    height, width = pixels.shape[:2]
+    place, own = np.array([[0, 0, width, height]], np.int64), slice(position, position + 1)
+    seen = job.views[own], job.flips[own], job.out[own], job.table
+    missed: list[tuple[int, bool, str]] = native.pixels_range(
+        (pixels,), place, *seen, job.target.width, job.target.height, job.fill
+    )
+    return missed
 
 
 def pixels_range(

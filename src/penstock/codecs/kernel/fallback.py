@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from penstock.codecs.decoding_room import ROOM
 from penstock.codecs.headers import Header, UnreadableImage, read_header
 from penstock.codecs.images import decode_image
 from penstock.codecs.kernel.resampling import Axis, Span, resampled
@@ -72,7 +73,8 @@ def _make(positions: Iterable[int], job: Job, sample: Callable[[int, View], Pixe
     for position in positions:
         x, y, width, height, *rest = job.views[position].tolist()
         try:
-            pixels = sample(position, View(Window(x, y, width, height), *rest))
+            with ROOM.sample():
+                pixels = sample(position, View(Window(x, y, width, height), *rest))
         except UnreadableImage as error:
             failures.append(Failure(position, str(error)))
         else:

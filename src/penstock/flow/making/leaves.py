@@ -11,8 +11,10 @@ import numpy as np
 
 from penstock.augment.applying import apply_geometric
 from penstock.augment.views import Views
+from penstock.codecs.decoding_room import ROOM
 from penstock.codecs.headers import UnreadableImage
 from penstock.errors import HopError, PackError, RecipeError
+from penstock.flow.budget import process_budget
 from penstock.flow.making.chains import Chain, run_chain
 from penstock.flow.making.fusing import Fusion, Missed, Seen, images_of_range, labelled, located, seen
 from penstock.flow.making.rows import Rows
@@ -38,12 +40,17 @@ class Leaf:
     source: Source
     chain: Chain
     fusion: Fusion | None
+    memory: int | None = None  # what images may take while they are decoded; None for the budget of the process
 
     @functools.cached_property
     def _names(self) -> list[str]:
         """The fields beside the image."""
         schema = self.source.schema
         return [field.name for field in schema.fields if field != schema.image]
+
+    @property
+    def room(self) -> int:
+        return process_budget().limit if self.memory is None else self.memory
 
     @property
     def kinds(self) -> Mapping[str, Kind]:
@@ -57,9 +64,10 @@ class Leaf:
         """Make every row of a range; gives those that failed, whose rows are undefined."""
         if self.fusion is None:
             return self._plain(draws, rows, watch)
-        if len(self.chain) == self.fusion.links:
-            return self._fused(self.fusion, draws, rows, watch, known)
-        return self._half_fused(self.fusion, draws, rows, watch, known)
+        with ROOM.within(self.room):
+            if len(self.chain) == self.fusion.links:
+                return self._fused(self.fusion, draws, rows, watch, known)
+            return self._half_fused(self.fusion, draws, rows, watch, known)
 
     # Everything in one call of the kernel
 
@@ -151,9 +159,9 @@ class Leaf:
 
     def sample(self, draw: Draws, watch: Stopwatch) -> Sample:
         """One sample, the plain way: the reference for everything that is fused."""
-        index = int(draw.index[0])
-        sample = self._decoded(index, watch)
-        sample = self._run(self.chain, sample, draw)
+        with ROOM.within(self.room), ROOM.sample():
+            sample = self._decoded(int(draw.index[0]), watch)
+            sample = self._run(self.chain, sample, draw)
         watch.lap("transform", 1)
         return sample
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from penstock.augment.applying import apply_geometric
+from penstock.codecs.decoding_room import ROOM
 from penstock.errors import HopError, PackError
 from penstock.flow.making.chains import Chain, run_chain
 from penstock.flow.making.fusing import Fusion, images_of_range, located
@@ -27,7 +28,8 @@ def _fused_sample(leaf: Leaf, fusion: Fusion, draw: Draws) -> Sample:
     frames = located(leaf.source, draw.index[:0])[2]
     shape = fusion.target.shape if frames == 1 else (frames, *fusion.target.shape)
     pixels = np.empty((1, *shape), fusion.target.dtype)
-    views, failed = images_of_range(fusion, leaf.source, draw, pixels, Stopwatch())
+    with ROOM.within(leaf.room):
+        views, failed = images_of_range(fusion, leaf.source, draw, pixels, Stopwatch())
     if failed:
         raise HopError(failed[0].hop, describe(leaf.source, index), failed[0].reason, UNREADABLE)
     sample = annotations_of(leaf.source, index)
