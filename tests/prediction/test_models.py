@@ -128,19 +128,19 @@ def test_weights_of_another_network_are_refused(run: ps.Run, tmp_path: Path) -> 
 
 
 def test_weights_alone_are_not_a_model(run: ps.Run, tmp_path: Path) -> None:
-    path = ps.load(run).save(tmp_path / "weights.pt")
+    torch.save(ps.load(run).network.state_dict(), tmp_path / "weights.pt")
     with pytest.raises(ps.DataError, match="not what they are for"):
-        ps.load(path)
+        ps.load(tmp_path / "weights.pt")
 
 
 def test_code_in_a_checkpoint_is_not_run(tmp_path: Path) -> None:
     torch.save({"penstock": {"version": 1, "task": ps.Classification(SHAPES, backbone="tiny")}}, tmp_path / "bad.ckpt")
-    with pytest.raises(ps.DataError, match="Python objects, which Penstock does not load"):
+    with pytest.raises(ps.DataError, match="Python objects.*which Penstock does not load"):
         ps.load(tmp_path / "bad.ckpt")
 
 
 def test_a_place_without_a_run_says_so(tmp_path: Path) -> None:
-    with pytest.raises(ps.DataError, match="not a Run"):
+    with pytest.raises(ps.DataError, match="this is no model: the folder has no settings.yaml of a Run"):
         ps.load(tmp_path)
     with pytest.raises(ps.RecipeError, match="not int"):
         ps.load(3)  # type: ignore[arg-type]

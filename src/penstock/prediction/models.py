@@ -14,7 +14,8 @@ from penstock.errors import RecipeError, Sealed, nearest
 from penstock.prediction.devices import Placed, dealt, devices_of, placed
 from penstock.runs.run import Run
 from penstock.storage.locations import refuses_urls
-from penstock.tasks.checkpoints import HUB, NEWEST_VERSION, read_checkpoint
+from penstock.tasks.checkpoints import NEWEST_VERSION, read_checkpoint
+from penstock.tasks.model_places import model_file
 from penstock.tasks.precisions import AUTO, autocast, choose_precision
 from penstock.tasks.task import Answers, Batch, Task
 from penstock.tasks.weight_files import write_weights
@@ -128,7 +129,10 @@ class Model(Sealed):
 
     @refuses_urls()
     def save(self, path: str | Path) -> Path:
-        """Write the weights: .safetensors, which `penstock.load` restores, or a plain state_dict as .pt or .pth."""
+        """Write weights and settings, which `penstock.load` restores: .safetensors, .pt or .pth.
+
+        A plain state_dict is `torch.save(model.network.state_dict(), path)`.
+        """
         if Path(path).suffix not in (".safetensors", ".pt", ".pth"):
             raise RecipeError(f"{path} must end in .safetensors, .pt or .pth.")
         task = {"kind": self.task.kind, "settings": self.task.settings()}
@@ -186,7 +190,4 @@ def _checkpoint_path(run: Run | str | os.PathLike[str], which: Literal["best", "
         return run.checkpoint(which)
     if not isinstance(run, (str, os.PathLike)):
         raise RecipeError(f"a Run, its folder, or a checkpoint is needed, not {type(run).__name__}.")
-    if str(run).startswith(HUB):
-        return str(run)
-    path = Path(run)
-    return path if path.is_file() else Run(path).checkpoint(which)
+    return model_file(run, which)

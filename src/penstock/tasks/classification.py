@@ -194,9 +194,10 @@ class Classification:
 
     def pretrained(self) -> Mapping[str, torch.Tensor] | None:
         """The weights to begin with; None for random ones. Downloads if the user asked for it."""
+        from penstock.tasks.model_places import place_of
         from penstock.tasks.weights import pretrained_weights
 
-        return None if self.weights is None else pretrained_weights(self.weights, self.backbone)
+        return None if self.weights is None else pretrained_weights(place_of(self.weights), self.backbone)
 
     def load_backbone(self, network: torch.nn.Module, weights: Mapping[str, torch.Tensor]) -> None:
         """Take over pretrained weights; a head of other classes stays as it is, other differences are an error."""

@@ -66,7 +66,7 @@ def read_safetensors(path: str | Path) -> tuple[Weights, dict[str, str]]:
 
 
 def write_weights(path: str | Path, weights: Mapping[str, torch.Tensor], meta: Mapping[str, Any]) -> None:
-    """Write safetensors with `meta` beside the weights, or a plain state_dict; by the ending of the name."""
+    """Write weights with `meta` beside them: safetensors, or a file of torch as checkpoints are; by the ending."""
     kept = {name: tensor.detach().cpu().contiguous() for name, tensor in weights.items()}
     with whole_file(path) as partial:
         if Path(path).suffix == SAFETENSORS:
@@ -74,7 +74,7 @@ def write_weights(path: str | Path, weights: Mapping[str, torch.Tensor], meta: M
 
             save_file(kept, partial, {"format": "pt", "penstock": json.dumps(meta)})
         else:
-            torch.save(kept, partial)
+            torch.save({"state_dict": {f"network.{name}": kept[name] for name in kept}, "penstock": meta}, partial)
 
 
 def weights_in(content: Any, path: str | Path) -> Weights:

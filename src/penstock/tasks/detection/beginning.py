@@ -18,6 +18,7 @@ from penstock.tasks.detection.detector_files import (
 )
 from penstock.tasks.detection.published_names import modern_names
 from penstock.tasks.detection.pyramids import backbone_weight_name
+from penstock.tasks.model_places import model_file
 from penstock.tasks.weight_files import Weights
 from penstock.tasks.weights import IMAGENET, differences, pretrained_weights, without_prefix
 
@@ -29,7 +30,7 @@ UNUSED = ("fc.", "classifier.", "features.18.")
 
 def detector_weights(weights: str, backbone: str) -> Weights:
     """The weights that a word, a path or hf:// stands for; a whole detector knows its classes too."""
-    return pretrained_weights(weights, backbone) if weights == IMAGENET else read_detector(weights)
+    return pretrained_weights(weights, backbone) if weights == IMAGENET else read_detector(model_file(weights))
 
 
 def load_detector(
