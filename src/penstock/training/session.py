@@ -103,6 +103,7 @@ class Session:
             raise
         self._finish(trainer)
         self._end(FINISHED if not self.settings.train.fast_dev_run else "tried", started)
+        wait_for_first_rank()
         return Run(self.folder)
 
     def _begin(self) -> None:
@@ -258,6 +259,12 @@ class Session:
         if feed:
             chosen["feed"] = plain({name: feed[name] for name in ("workers", "prefetch") if name in feed})
         self._writer.write_settings(self._recipe, chosen)
+
+
+def wait_for_first_rank() -> None:
+    """Leave a training together: what the others do next may look at the Run, which the first one writes."""
+    if torch.distributed.is_available() and torch.distributed.is_initialized():
+        torch.distributed.barrier()
 
 
 def is_first_rank() -> bool:

@@ -33,7 +33,7 @@ from penstock.training.environment import environment, now
 from penstock.training.options import AUTO, TrainOptions
 from penstock.training.resources import chosen_precision
 from penstock.training.resuming import FINISHED, Beginning, beginning, beginning_of_others
-from penstock.training.session import Extras, Session, is_first_rank, outcome_of
+from penstock.training.session import Extras, Session, is_first_rank, outcome_of, wait_for_first_rank
 from penstock.training.settings import Settings
 from penstock.training.staged_features import extracted_features, network_of_frames
 from penstock.training.staged_results import write_results
@@ -64,6 +64,7 @@ class StagedTraining:
             self._end(outcome_of(error), started)
             raise
         self._end("tried" if self.settings.train.fast_dev_run else FINISHED, started)
+        wait_for_first_rank()
         return Run(self.folder)
 
     def _begin(self) -> None:
