@@ -9,6 +9,7 @@ import numpy as np
 import torch
 
 from penstock.flow.flow import Flow
+from penstock.flow.making.frame_places import rows_of_videos
 from penstock.samples import Source, Subset
 from penstock.storage.whole_files import whole_file
 from penstock.tasks.behaviour.behaviour import Behaviour
@@ -44,11 +45,11 @@ def extracted_features(
     """A file for each video; those that are there are whole, and are not made again."""
     labels = task.labels_of(source)
     found = []
-    for number, frames in enumerate(video_ranges(source)):
+    for number, rows in enumerate(rows_of_videos(source, video_ranges(source))):
         path = folder / f"video-{number:05d}.npy"
         if not path.exists():
-            _write(task, network, precision, Subset(source, np.arange(frames.start, frames.stop)), path, feed)
-        found.append(VideoFeatures(path, labels[frames.start : frames.stop]))
+            _write(task, network, precision, Subset(source, rows.indices), path, feed)
+        found.append(VideoFeatures(path, rows.spread(labels, missing=-1)))
     return found
 
 

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from penstock.flow.making.frame_places import rows_of_videos
 from penstock.results.behaviour_scores import BehaviourScores, best_thresholds, score_ethograms
 from penstock.results.bouts import shortest_bouts
 from penstock.results.ethogram_details import ethogram_details
@@ -77,7 +78,8 @@ def _ethograms(
     task: Behaviour, network: BehaviourNetwork, source: Source, videos: list[VideoFeatures]
 ) -> list[Ethogram]:
     found = []
-    for frames, video in zip(video_ranges(source), videos, strict=True):
+    ranges = video_ranges(source)
+    for frames, rows, video in zip(ranges, rows_of_videos(source, ranges), videos, strict=True):
         probabilities = task.probabilities(sequence_logits(network, np.load(video.path, mmap_mode="r")))
         found.append(
             Ethogram(
@@ -85,7 +87,7 @@ def _ethograms(
                 probabilities,
                 thresholds=np.float32(0.5),  # type: ignore[arg-type]
                 min_bout_frames=np.int64(1),  # type: ignore[arg-type]
-                times_s=frame_times(source, frames),
+                times_s=frame_times(source, frames, rows),
                 name=video_name(source, frames.start),
                 exclusive=task.exclusive,
                 labels=video.labels,

@@ -17,7 +17,9 @@ import pytest
 
 import penstock as ps
 from commands import run_here
+from penstock.prediction.answering import AnswerOptions
 from penstock.prediction.behaviour import gathering
+from penstock.prediction.behaviour.ethogram_judging import labelled_ethograms
 from penstock.prediction.behaviour.ethogram_predicting import framing_of
 from penstock.prediction.behaviour.options import EthogramOptions
 from penstock.results.ethograms import Ethogram
@@ -187,6 +189,33 @@ def test_frames_that_do_not_decode_keep_their_rows_and_are_named(
     ethogram = ps.predict(mice_model, path, device="cpu")
     assert FRAMES - 5 <= len(ethogram) < FRAMES
     assert "the last" in ethogram.problems[-1].what
+
+
+def test_a_pack_without_some_frames_keeps_the_numbers_times_and_labels_of_its_video(
+    mice_model: Path, tmp_path: Path
+) -> None:
+    path = write_video(tmp_path / "mouse.mp4", FRAMES, options={"g": "1"})
+    damage_packets(path, [0, FRAMES // 2])
+    of_file: Any = ps.predict(mice_model, path, device="cpu")
+    present = np.arange(FRAMES) % 3
+    table = pd.DataFrame({name: (present == at).astype(int) for at, name in enumerate(of_file.behaviours)})
+    table.to_csv(tmp_path / "mouse.csv")
+    source = ps.Videos(path, labels=tmp_path / "mouse.csv", size="64x64")
+    pack = ps.pack(source, tmp_path / "mice.pack", codec="raw", split="val", on_bad_sample="skip", progress=False)
+    kept = pack.column("frame")
+    assert sorted({*kept.tolist(), 0, FRAMES // 2}) == list(range(FRAMES)) and len(kept) == FRAMES - 2
+    (of_pack,) = ps.predict(mice_model, pack.path, device="cpu")
+    assert len(of_pack) == len(of_file) == FRAMES
+    np.testing.assert_array_equal(of_pack.probabilities, of_file.probabilities)
+    np.testing.assert_allclose(of_pack.times_s, of_file.times_s, atol=1e-6)
+    assert [(one.row, "left out" in one.what) for one in of_pack.problems] == [(0, True), (FRAMES // 2, True)]
+
+    model = ps.load(mice_model, device="cpu")
+    for videos in (None, path):
+        (judged,) = labelled_ethograms(model, pack, AnswerOptions(1, 1, "raise", False), videos)
+        assert judged.labels is not None and len(judged.labels) == FRAMES
+        np.testing.assert_array_equal(judged.labels[kept].argmax(axis=1), present[kept])
+        np.testing.assert_array_equal(np.delete(judged.labels, kept, axis=0), -1)
 
 
 def test_one_video_goes_into_one_file(mice_model: Path, mice_videos: Path, whole: Path, tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from penstock.errors import RecipeError
+from penstock.flow.making.frame_places import frame_numbers, frame_places
 from penstock.flow.order.draws import Numbers
 from penstock.flow.steps import Clips as ClipsStep
 from penstock.samples import Field, Raw, Sample, Schema, Source, Subset, annotations_of, column_of
@@ -18,7 +19,9 @@ class Clips:
     """A sample is `frames` frames of one video, `stride` apart, around (or from, or up to) the frame that labels it.
 
     Clips never reach over the end of a video: `edge="repeat"` repeats its first or last frame there, `"drop"`
-    leaves such clips out. `label="all"` keeps the labels of every frame, as frames × classes.
+    leaves such clips out. The same holds for frames that were left out of the data: a clip keeps the time between its
+    frames, and the frame before stands in the place of one that is missing.
+    `label="all"` keeps the labels of every frame, as frames × classes.
     """
 
     encoded_images = False
@@ -36,6 +39,9 @@ class Clips:
         self.anchors: Numbers = np.concatenate(anchors) if anchors else np.zeros(0, np.int64)
         self._starts, self._stops = starts, stops
         self._offsets = np.arange(self.frames, dtype=np.int64) * step.stride + first
+        self._places = _places_in_a_row(source, starts, stops)
+        if step.edge == "drop" and self._places is not None:
+            self.anchors = self.anchors[self._are_whole(self.anchors)]
 
     def __len__(self) -> int:
         return len(self.anchors)
@@ -45,8 +51,18 @@ class Clips:
         anchors = self.anchors[indices]
         video = np.searchsorted(self._starts, anchors, side="right") - 1
         frames = anchors[:, None] + self._offsets
+        if self._places is not None:
+            wanted = self._places[anchors][:, None] + self._offsets
+            frames = np.searchsorted(self._places, wanted, side="right") - 1
         clipped: Numbers = np.clip(frames, self._starts[video][:, None], self._stops[video][:, None] - 1)
         return clipped
+
+    def _are_whole(self, anchors: Numbers) -> NDArray[np.bool_]:
+        """Whether all frames of the clips of these anchors are in the data."""
+        assert self._places is not None
+        found = self._places[self.frame_indices(np.arange(len(anchors)))]
+        whole: NDArray[np.bool_] = (found == self._places[anchors][:, None] + self._offsets).all(axis=1)
+        return whole
 
     def read(self, index: int) -> Raw:
         frames = self.frame_indices(np.array([index]))[0].tolist()
@@ -106,7 +122,7 @@ def group_numbers(source: Any) -> NDArray[Any]:
     """
     if isinstance(source, Subset):
         return group_numbers(source.source)[source.indices]
-    groups, frames = _groups(source), _frame_numbers(source)
+    groups, frames = _groups(source), frame_numbers(source)
     begins = groups[1:] != groups[:-1]
     if frames is not None:
         begins |= frames[1:] <= frames[:-1]
@@ -123,21 +139,19 @@ def _groups(source: Any) -> NDArray[Any]:
         ) from error
 
 
-def _frame_numbers(source: Any) -> NDArray[Any] | None:
-    """The number of each frame in its video, where the source says it."""
-    if "frame" not in source.schema:
-        return None
-    gather = getattr(source, "gather", None)
-    gathered = gather("frame", np.arange(len(source))) if gather is not None else None
-    try:
-        return column_of(source, "frame") if gathered is None else np.asarray(gathered)
-    except KeyError:
-        return None
-
-
 def _videos(source: Source) -> tuple[Numbers, Numbers]:
     """Where each video begins and ends among the frames: a run of one group."""
     groups = group_numbers(source)
     changes = np.flatnonzero(groups[1:] != groups[:-1]) + 1
     edges = np.concatenate([[0], changes, [len(groups)]]).astype(np.int64)
     return (edges[:-1], edges[1:]) if len(groups) else (edges[:0], edges[:0])
+
+
+def _places_in_a_row(source: Source, starts: Numbers, stops: Numbers) -> Numbers | None:
+    """Where each frame is if the frames of all videos stood in one row with their holes; None without any hole."""
+    ranges = [range(start, stop) for start, stop in zip(starts.tolist(), stops.tolist(), strict=True)]
+    places = frame_places(source, ranges)
+    if all(own[-1] + 1 == len(own) for own in places):
+        return None
+    ends = np.cumsum([0, *(int(own[-1]) + 1 for own in places)])
+    return np.concatenate([own + end for own, end in zip(places, ends, strict=False)])

@@ -34,8 +34,8 @@ def labelled_ethograms(
     ethograms = {one.name: one for one in found}
     labels = frame_labels(_view(task, source), LABEL)
     return [
-        replace(ethograms[name], labels=labels[frames.start : frames.stop][: len(ethograms[name])])
-        for name, frames in videos_of(source)
+        replace(ethograms[name], labels=rows.spread(labels, missing=-1)[: len(ethograms[name])])
+        for name, rows in videos_of(source)
         if name in ethograms
     ]
 

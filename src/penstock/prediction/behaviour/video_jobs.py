@@ -10,9 +10,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from penstock.errors import DataError, Problem, RecipeError
+from penstock.flow.making.frame_places import VideoRows, rows_of_videos
 from penstock.opening import kind_of
 from penstock.opening import open as open_any
 from penstock.samples import Source
@@ -68,19 +67,19 @@ def _stored(source: Source, framing: Framing) -> list[VideoJob]:
     state = (type(source).__name__, "" if fingerprint is None else fingerprint(), len(source), framing)
     place = str(getattr(source, "path", type(source).__name__))
     return [
-        VideoJob(name, f"{place}#{name}", (*state, name), partial(_stored_video, source, frames, name, framing))
-        for name, frames in videos_of(source)
+        VideoJob(name, f"{place}#{name}", (*state, name), partial(_stored_video, source, rows, name, framing))
+        for name, rows in videos_of(source)
     ]
 
 
-def videos_of(source: Source) -> list[tuple[str, range]]:
-    """The videos of a pack or another Source: a name that no other has, and the numbers of its frames."""
+def videos_of(source: Source) -> list[tuple[str, VideoRows]]:
+    """The videos of a pack or another Source: a name that no other has, and the samples of its frames."""
     ranges = video_ranges(source)
     names = [video_name(source, frames.start) for frames in ranges]
     twice = Counter(names)
     named = [name if twice[name] == 1 else f"{name}-{number}" for number, name in enumerate(names)]
-    return list(zip(named, ranges, strict=True))
+    return list(zip(named, rows_of_videos(source, ranges), strict=True))
 
 
-def _stored_video(source: Source, frames: range, name: str, framing: Framing) -> Supply:
-    return StoredVideo(source, np.arange(frames.start, frames.stop), name, framing)
+def _stored_video(source: Source, rows: VideoRows, name: str, framing: Framing) -> Supply:
+    return StoredVideo(source, rows.indices, name, framing, rows.is_stored)

@@ -30,6 +30,7 @@ from penstock.sources.videos.video_files import VideoFile
 
 # Frames of one task where tasks can have any size: enough that handing it over costs nothing beside the work.
 TASK_FRAMES = 16
+LEFT_OUT = "it was left out of the data"
 
 
 class Begin(NamedTuple):
@@ -109,10 +110,21 @@ class NumberedVideo:
 
 
 class StoredVideo:
-    """A run of samples of a source, each a frame; brought to a framing where they are not yet."""
+    """Samples of a source, each a frame; brought to a framing where they are not yet.
 
-    def __init__(self, source: Source, indices: NDArray[np.int64], file: str, framing: Framing) -> None:
+    `is_stored` says which rows show their own frame; the others are frames that the data do not have.
+    """
+
+    def __init__(
+        self,
+        source: Source,
+        indices: NDArray[np.int64],
+        file: str,
+        framing: Framing,
+        is_stored: NDArray[np.bool_] | None = None,
+    ) -> None:
         self._source, self._indices, self._framing = source, indices, framing
+        self._is_stored = np.ones(len(indices), bool) if is_stored is None else is_stored
         self.file = file
         image = source.schema.image
         self._image = "image" if image is None else image.name
@@ -122,19 +134,36 @@ class StoredVideo:
 
     def tasks(self, begin: Begin, memory: FrameMemory) -> Iterator[Task]:
         for start in range(begin.frame, len(self._indices), TASK_FRAMES):
-            yield Task(partial(self._made, start, self._indices[start : start + TASK_FRAMES], memory), 0)
+            numbers = range(start, min(start + TASK_FRAMES, len(self._indices)))
+            yield Task(partial(self._made, numbers, memory), 0)
 
-    def _made(self, start: int, indices: NDArray[np.int64], memory: FrameMemory) -> list[MadeFrames]:
+    def _made(self, numbers: range, memory: FrameMemory) -> list[MadeFrames]:
         rows = Rows(memory)
-        for index in indices.tolist():
-            time_seconds = np.nan
+        for number in numbers:
+            index, time_seconds = int(self._indices[number]), np.nan
+            if not self._is_stored[number]:
+                rows.miss(self._time_between(number), LEFT_OUT)
+                continue
             try:
-                time_seconds = float(annotations_of(self._source, index).get("time", np.nan))
+                time_seconds = self._time(number)
                 pixels = self._source.decode(self._source.read(index))[self._image]
                 rows.add(time_seconds, framed_pixels(pixels, self._framing))
             except (OSError, UnreadableImage, PackError, DataError, HopError, ValueError) as error:
                 rows.miss(time_seconds, str(error))
-        return [rows.made(start)]
+        return [rows.made(numbers[0])]
+
+    def _time(self, number: int) -> float:
+        return float(annotations_of(self._source, int(self._indices[number])).get("time", np.nan))
+
+    def _time_between(self, number: int) -> float:
+        """When a missing frame was shown, by the two stored frames that are next to it."""
+        stored = np.flatnonzero(self._is_stored)
+        if len(stored) < 2:
+            return self._time(number)
+        at = int(np.clip(np.searchsorted(stored, number), 1, len(stored) - 1))
+        one, other = int(stored[at - 1]), int(stored[at])
+        first, last = self._time(one), self._time(other)
+        return max(0.0, first + (last - first) * (number - one) / (other - one))
 
     def remarks(self, frame_count: int) -> list[Problem]:
         return []

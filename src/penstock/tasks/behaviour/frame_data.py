@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from penstock.errors import DataError, Problem
 from penstock.flow.making.clips import group_numbers
+from penstock.flow.making.frame_places import VideoRows
 from penstock.samples import Concat, Source, Subset, column_of, describe
 from penstock.tasks import data_checks
 from penstock.tasks.behaviour.settings import AUTO, legal_words
@@ -51,14 +52,18 @@ def label_counts(labels: NDArray[np.int8]) -> tuple[tuple[int, int], ...]:
     return tuple((int(yes), int(no)) for yes, no in zip(present, absent, strict=True))
 
 
-def frame_times(source: Source, frames: range) -> NDArray[np.float64]:
-    """When each frame is shown, in seconds; counted at 30 frames a second where the data have no clock."""
-    counted = np.arange(len(frames)) / 30
+def frame_times(source: Source, frames: range, rows: VideoRows) -> NDArray[np.float64]:
+    """When each frame is shown, in seconds; counted at 30 frames a second where the data have no clock.
+
+    A frame that is not in the data is shown between its neighbours.
+    """
+    counted = np.arange(len(rows.indices)) / 30
     try:
         times = np.asarray(column_of(source, "time"), np.float64)[frames.start : frames.stop]
     except (KeyError, TypeError, ValueError):
         return counted
-    return counted if np.isnan(times).any() else times
+    every = np.arange(len(rows.indices))
+    return counted if np.isnan(times).any() else np.interp(every, every[rows.is_stored], times)
 
 
 def video_name(source: Source, frame: int) -> str:
