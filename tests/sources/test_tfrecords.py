@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import penstock as ps
+from commands import run_here
 from made_sources import pixels
 from penstock.codecs.examples import encode_example
 from penstock.codecs.tfrecord import frame, masked_crc32c
@@ -250,6 +251,22 @@ def test_a_flipped_bit_in_a_record_is_told_with_file_record_and_byte(tmp_path: P
     assert damaged[4]["key"] == "trees/4.png"
     found = [problem for problem in ps.check(damaged, decode=True).problems if "checksum" in problem.what]
     assert [problem.file for problem in found] == [str(path)]
+
+
+@pytest.mark.parametrize("checks_in_reading", [True, False])
+def test_check_compares_every_record_with_its_checksum(tmp_path: Path, checks_in_reading: bool) -> None:
+    path = ten(tmp_path)
+    assert not [problem for problem in ps.check(path).problems if not problem.warning]
+    starts = ps.TFRecords(path).columns["at.offset"][[3, 7]].tolist()
+    data = bytearray(path.read_bytes())
+    for start in starts:
+        data[start + 40] ^= 4
+    path.write_bytes(data)
+    result = ps.check(ps.TFRecords(path, check=checks_in_reading))
+    assert [problem.file for problem in result.errors] == [str(path)] * 2
+    for number, start, problem in zip((3, 7), starts, result.errors, strict=True):
+        assert f"record {number} at byte {start - 12:,}: its checksum does not match" in problem.what
+    assert run_here("check", "data", path).exit_code == 1
 
 
 @pytest.mark.parametrize("workers", [0, 2])

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from penstock.codecs.tfrecord import HEAD_BYTES, TAIL_BYTES, UnreadableRecord, are_whole, masked_crc32c
+from penstock.errors import Problem
 from penstock.samples import Raw, Sample, Schema
 from penstock.sources.indexed.class_numbers import First, classes_from
 from penstock.sources.indexed.indexed_source import (
@@ -176,9 +177,25 @@ class TFRecords(IndexedSource):
         """Which of these records do not have their checksum, by position, and where they are; all in one call."""
         if not self.check:
             return {}
+        return {position: self._damaged(int(indices[position])) for position in self._broken(indices)}
+
+    def _broken(self, indices: Numbers) -> list[int]:
         buffers, places = self._places(indices, (OFFSET, LENGTH))
-        bad = np.flatnonzero(~are_whole(buffers, places)).tolist()
-        return {position: self._damaged(int(indices[position])) for position in bad}
+        broken: list[int] = np.flatnonzero(~are_whole(buffers, places)).tolist()
+        return broken
+
+    def damage(self) -> list[Problem]:
+        """Records whose bytes are not those that were written; every one is compared, whatever `check` says."""
+        return [
+            Problem(
+                self.origins[self._file[index]].path,
+                None,
+                self._damaged(index).removeprefix(f"{self.origins[self._file[index]].path} "),
+                "Copy or write the file again, or pack with on_bad_sample='skip'",
+                unreadable=True,
+            )
+            for index in self._broken(np.arange(len(self)))
+        ]
 
     def made_from(self) -> dict[str, Any]:
         return dict(self._given)
