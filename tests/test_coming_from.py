@@ -43,6 +43,8 @@ def flights(folder: Path) -> None:
         rows += [f"flight_{number}.tif,{x},{x},{x + 20},{x + 25},Tree" for x in (5, 60, 110)]
         points.append(f"flight_{number}.tif,50,60,Tree")
     write_table(folder / "crowns.csv", rows)
+    write_table(folder / "tr.csv", rows[:6])
+    write_table(folder / "va.csv", rows[6:])
     (folder / "points.csv").write_text("\n".join(points))
     (folder / "plot.xml").write_text(VOC)
 
