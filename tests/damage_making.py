@@ -98,8 +98,7 @@ def _coco_box(**changed: object) -> Damaged:
 
 
 def _layer(geometry: object, ending: str = ".geojson") -> Damaged:
-    """A map with one crown and one damaged feature; a feature that names its map may be without geometry."""
-    named = {"image_path": "map.tif"} if geometry is not None else {}
+    """A map with one crown and one damaged feature; both name the map."""
 
     def write(folder: Path) -> Opened:
         from affine import Affine
@@ -109,7 +108,8 @@ def _layer(geometry: object, ending: str = ".geojson") -> Damaged:
         ring = [[1005, 1995], [1020, 1995], [1020, 1980], [1005, 1980], [1005, 1995]]
         good = {"type": "Polygon", "coordinates": [ring]}
         features = [
-            {"type": "Feature", "properties": {"label": "tree", **named}, "geometry": one} for one in (good, geometry)
+            {"type": "Feature", "properties": {"label": "tree", "image_path": "map.tif"}, "geometry": one}
+            for one in (good, geometry)
         ]
         crs = {"type": "name", "properties": {"name": "urn:ogc:def:crs:EPSG::32618"}}
         path = folder / "crowns.geojson"

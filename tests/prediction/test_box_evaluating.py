@@ -15,6 +15,7 @@ import pytest
 import penstock as ps
 from commands import run_here
 from penstock.errors import DataError, RecipeError
+from penstock.prediction.box_files import read_comparison
 from picture_making import write_picture
 from raster_making import noise, write_raster
 
@@ -207,3 +208,14 @@ def test_a_layer_in_another_folder_than_its_image_names_the_cure_and_works_with_
         ps.evaluate(*both, truth=tmp_path / "data" / "t.csv")
     for cure in ({"allow_outside": True}, {"images": tmp_path / "data"}):
         assert ps.evaluate(*both, truth=tmp_path / "data" / "t.csv", **cure).scores["box_recall"] == 1
+
+
+def test_numbers_without_names_in_predictions_are_those_of_the_list_of_the_truth(tmp_path: Path) -> None:
+    write_picture(tmp_path / "truth" / "images" / "a.png")
+    write_picture(tmp_path / "truth" / "images" / "b.png")
+    write(tmp_path / "truth" / "labels" / "a.txt", "0 0.5 0.5 0.5 0.2\n1 0.2 0.2 0.2 0.2\n")
+    write(tmp_path / "truth" / "labels" / "b.txt", "")
+    write(tmp_path / "truth" / "classes.txt", "Tree\nBush\n")
+    found = write(tmp_path / "x" / "y" / "z" / "a.txt", "0 0.5 0.5 0.5 0.2 0.9\n1 0.2 0.2 0.2 0.2 0.9\n").parent
+    both = read_comparison(found, tmp_path / "truth", images=tmp_path / "truth" / "images")
+    assert both.predictions.labels.tolist() == both.truth.labels.tolist()

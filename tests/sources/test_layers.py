@@ -234,3 +234,23 @@ def test_points_in_pixels_become_boxes_of_metres_by_the_georeference_of_their_im
 def test_a_buffer_is_a_number_of_pixels_or_metres(tmp_path: Path, buffer: Any) -> None:
     with pytest.raises(ps.RecipeError, match="pixels above 0, or metres such as 2m"):
         read_annotations(write_raster(tmp_path / "a.tif"), point_buffer=buffer)
+
+
+@pytest.mark.parametrize(
+    "shape", [None, shapely.Polygon(), shapely.Point(np.nan, np.nan)], ids=["null", "empty", "nan"]
+)
+def test_a_feature_that_names_its_raster_and_has_no_geometry_is_a_problem(tmp_path: Path, shape: Any) -> None:
+    raster = write_raster(tmp_path / "flight.tif")
+    frame = layer([on_the_map(BOXES[0]), shape], image_path=["flight.tif"] * 2)
+    found = read_annotations(frame, files=[raster], point_buffer=2)
+    assert len(found.boxes) == 1
+    (problem,) = found.problems
+    assert (problem.row, problem.what, problem.warning) == (1, "the feature has no geometry", False)
+
+
+def test_a_feature_without_geometry_in_a_file_is_named_with_its_file_and_number(tmp_path: Path) -> None:
+    write_raster(tmp_path / "flight.tif")
+    frame = layer([on_the_map(BOXES[0]), None], image_path=["flight.tif"] * 2)
+    frame.to_file(tmp_path / "crowns.gpkg")
+    (problem,) = read_annotations(tmp_path / "crowns.gpkg").problems
+    assert (Path(problem.file).name, problem.row) == ("crowns.gpkg", 2)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -53,3 +54,32 @@ def test_a_task_takes_its_classes_from_such_a_file(tmp_path: Path) -> None:
     (tmp_path / "classes.csv").write_text("Dead,0\nAlive,1\n", "utf-8")
     assert ps.Detection(str(tmp_path / "classes.csv")).classes == ("Dead", "Alive")
     assert ps.Classification(tmp_path / "classes.csv").classes == ("Dead", "Alive")
+
+
+@pytest.mark.parametrize("classes", [{"Dead": 1, "Alive": 0}, {1: "Dead", 0: "Alive"}], ids=["by name", "by number"])
+def test_a_dict_of_classes_gives_their_order_by_number(classes: dict[Any, Any]) -> None:
+    assert parse_classes(classes) == ("Alive", "Dead")
+    assert ps.Detection(classes).classes == ("Alive", "Dead")
+    assert ps.Classification(classes).classes == ("Alive", "Dead")
+
+
+@pytest.mark.parametrize(
+    ("classes", "words"),
+    [
+        ({"Dead": 1, "Alive": 2}, "0, 1, 2 …, each once"),
+        ({"Dead": 0, "Alive": 0}, "0, 1, 2 …, each once"),
+        ({0: "Dead", 2: "Alive"}, "0, 1, 2 …, each once"),
+        ({"Dead": "x", "Alive": "y"}, "names with numbers"),
+        ({"Dead": True, "Alive": False}, "names with numbers"),
+        ({0: 1, 1: 0}, "names with numbers"),
+        ({0: "Dead", 1: "Dead"}, "more than once"),
+        ({0: "Dead", 1: ""}, "names with numbers"),
+        ({}, "names no class"),
+        ({"Dead", "Alive"}, "a set has no order"),
+    ],
+)
+def test_classes_whose_order_stays_open_are_refused(classes: Any, words: str) -> None:
+    with pytest.raises(ps.RecipeError, match=words):
+        parse_classes(classes)
+    with pytest.raises(ps.RecipeError):
+        ps.Detection(classes)

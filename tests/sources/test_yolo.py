@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import penstock as ps
-from penstock.sources.boxes.annotations import read_annotations
+from penstock.sources.boxes.annotations import AnnotatedImages, read_annotations
 from picture_making import write_picture
 
 
@@ -135,3 +135,72 @@ def test_the_real_palms_have_3311_boxes(shared_data: Path) -> None:
     assert source.classes == ("PalmTree",)
     assert dict(zip(*np.unique(source.column("split"), return_counts=True), strict=True)) == {"train": 160, "val": 40}
     assert [problem for problem in source.problems() if not problem.warning] == []
+
+
+def picture_set(root: Path, line: str, classes: str | None) -> Path:
+    """A dataset of one picture, named like its folder, with one box."""
+    write_picture(root / "images" / f"{root.name}.png")
+    write(root / "labels" / f"{root.name}.txt", line)
+    if classes is not None:
+        write(root / "classes.txt", classes)
+    return root
+
+
+BOX = "0.5 0.5 0.5 0.2"
+
+
+def labels_by_name(found: AnnotatedImages) -> list[str]:
+    return [found.classes[number] for number in found.labels]
+
+
+def test_joined_datasets_keep_the_listed_order_of_their_classes(tmp_path: Path) -> None:
+    one = picture_set(tmp_path / "one", f"1 {BOX}", "Tree\nRock\nBush\n")
+    two = picture_set(tmp_path / "two", f"1 {BOX}", "Tree\nRock\nBush\n")
+    assert read_annotations([one, two]).classes == ("Tree", "Rock", "Bush")
+    assert read_annotations(one, val=two).classes == ("Tree", "Rock", "Bush")
+
+
+def test_joined_datasets_with_other_lists_are_joined_by_name(tmp_path: Path) -> None:
+    one = picture_set(tmp_path / "one", f"1 {BOX}", "Tree\nRock\n")
+    two = picture_set(tmp_path / "two", f"0 {BOX}", "Palm\nTree\n")
+    found = read_annotations([one, two])
+    assert found.classes == ("Tree", "Rock", "Palm")
+    assert labels_by_name(found) == ["Rock", "Palm"]
+
+
+def test_names_that_are_not_listed_come_after_the_listed_ones(tmp_path: Path) -> None:
+    one = picture_set(tmp_path / "one", f"1 {BOX}", "Tree\nRock\n")
+    write_picture(tmp_path / "c.png")
+    rows = "c.png,1,2,8,9,Palm\nc.png,3,2,8,9,Bush\nc.png,5,2,8,9,Tree\n"
+    table = write(tmp_path / "c.csv", f"image_path,xmin,ymin,xmax,ymax,label\n{rows}")
+    found = read_annotations(one, val=table)
+    assert found.classes == ("Tree", "Rock", "Bush", "Palm")
+    assert labels_by_name(found) == ["Rock", "Palm", "Bush", "Tree"]
+    assert found.problems == ()
+
+
+def test_label_files_of_several_folders_take_the_names_of_their_own_folder(tmp_path: Path) -> None:
+    one = picture_set(tmp_path / "one", f"0 {BOX}", "Tree\nRock\n")
+    two = picture_set(tmp_path / "two", f"0 {BOX}", "Palm\nTree\n")
+    found = read_annotations([one / "labels" / "one.txt", two / "labels" / "two.txt"])
+    assert found.classes == ("Tree", "Rock", "Palm")
+    assert labels_by_name(found) == ["Tree", "Palm"]
+
+
+def test_numbers_without_names_beside_classes_with_names_are_a_problem(tmp_path: Path) -> None:
+    one = picture_set(tmp_path / "one", f"1 {BOX}", "Tree\nRock\n")
+    two = picture_set(tmp_path / "two", f"1 {BOX}", None)
+    found = read_annotations(one, val=two)
+    assert found.classes == ("Tree", "Rock")
+    (problem,) = found.problems
+    assert Path(problem.file).name == "two.txt"
+    assert "class 1 has no name" in problem.what
+    assert "classes.txt" in problem.remedy
+
+
+def test_several_datasets_without_names_keep_their_numbers(tmp_path: Path) -> None:
+    one = picture_set(tmp_path / "one", f"10 {BOX}", None)
+    two = picture_set(tmp_path / "two", f"2 {BOX}", None)
+    found = read_annotations([one, two])
+    assert found.classes == ("2", "10")
+    assert found.problems == ()

@@ -53,7 +53,9 @@ def read_comparison(
     if not true_images:
         raise DataError([Problem(_place(true), None, "the truth names no image", "Add rows")])
     true_classes = tuple(sorted(set(true.labels)))
-    reading = ReadingOptions(images=folder, classes=true_classes or None, allow_outside=allow_outside)
+    # Numbers without names in the predictions are those of the truth's own list, if it has one.
+    named = true.listed_classes or tuple(name for name in true_classes if name)
+    reading = ReadingOptions(images=folder, classes=named or None, allow_outside=allow_outside)
     predicted = _read(predictions, reading)
     predicted_numbers, unlisted = _predicted_images(predicted, true_images)
     classes = tuple(sorted({*true_classes, *predicted.labels}))

@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
+from numbers import Integral
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -74,12 +75,18 @@ def parse_buffer(buffer: float | str | None) -> Buffer | None:
     return Buffer(half_side, text.endswith("m"))
 
 
-def parse_classes(classes: PathLike | Sequence[str] | None) -> tuple[str, ...] | None:
-    """Class names in their order: a list, "A,B", or a file with one name, or one name and its number, per line."""
+def parse_classes(
+    classes: PathLike | Sequence[str] | Mapping[str, int] | Mapping[int, str] | None,
+) -> tuple[str, ...] | None:
+    """Class names in their order: a list, "A,B", a dict with numbers, or a file with name or name,number per line."""
     if classes is None:
         return None
     if isinstance(classes, os.PathLike) or (isinstance(classes, str) and _is_class_file(classes)):
         names = class_file(Path(classes))
+    elif isinstance(classes, Mapping):
+        names = _order_names(classes)
+    elif isinstance(classes, Set):
+        raise RecipeError(f"classes={classes!r}: a set has no order; write a list.")
     else:
         pieces = classes.split(",") if isinstance(classes, str) else [str(name) for name in classes]
         names = tuple(piece.strip() for piece in pieces if piece.strip())
@@ -89,6 +96,20 @@ def parse_classes(classes: PathLike | Sequence[str] | None) -> tuple[str, ...] |
     if repeated:
         raise RecipeError(f"classes={classes!r} names {', '.join(repeated)} more than once.")
     return names
+
+
+def _order_names(classes: Mapping[Any, Any]) -> tuple[str, ...]:
+    """The names of {"Dead": 0, "Alive": 1} or {0: "Dead", 1: "Alive"} by their numbers."""
+    pairs = [pair if isinstance(pair[0], str) else pair[::-1] for pair in classes.items()]
+    if not all(isinstance(name, str) and name.strip() and _is_whole(number) for name, number in pairs):
+        raise RecipeError(f"classes={classes!r} must be names with numbers, such as {{'Dead': 0, 'Alive': 1}}.")
+    if sorted(number for _, number in pairs) != list(range(len(pairs))):
+        raise RecipeError(f"classes={classes!r}: number the classes 0, 1, 2 …, each once.")
+    return tuple(name.strip() for name, _ in sorted(pairs, key=lambda pair: pair[1]))
+
+
+def _is_whole(number: object) -> bool:
+    return isinstance(number, Integral) and not isinstance(number, bool)
 
 
 def _is_class_file(text: str) -> bool:

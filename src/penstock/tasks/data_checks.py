@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence, Set
 from typing import Any
 
 import numpy as np
@@ -15,8 +15,9 @@ from penstock.sources.reading import parse_classes
 
 
 def checked_classes(classes: Any) -> tuple[str, ...]:
-    """The names as a tuple, each once; a path names a file with one per line, such as classes.csv."""
-    if isinstance(classes, os.PathLike) or (isinstance(classes, str) and classes.endswith((".csv", ".txt"))):
+    """The names as a tuple, each once; a dict numbers them; a path is a file with one per line (classes.csv)."""
+    is_file = isinstance(classes, os.PathLike) or (isinstance(classes, str) and classes.endswith((".csv", ".txt")))
+    if is_file or isinstance(classes, Mapping | Set):
         return parse_classes(classes) or ()
     if isinstance(classes, str) or not all(isinstance(name, str) and name for name in classes):
         raise RecipeError(f"classes={classes!r} must be a list of names, or a file such as classes.csv.")

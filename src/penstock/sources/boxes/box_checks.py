@@ -124,12 +124,14 @@ class _Checks:
 
 
 class _LabelNumbers:
-    """Class numbers of rows: given classes fix names and order; otherwise the listed or the sorted labels do."""
+    """Class numbers of rows: given classes fix names and order; otherwise the listed labels, then the others sorted."""
 
     def __init__(self, rows: Rows, classes: tuple[str, ...] | None, usable: NDArray[np.bool_]) -> None:
         self.problems: list[Problem] = []
         used = {rows.labels[number] for number in np.unique(rows.label[usable]) if number >= 0} - {""}
-        self.classes = classes or rows.listed_classes or sorted_labels(used)
+        self.nameless = _nameless(rows, used) if classes is None else frozenset()
+        listed = rows.listed_classes
+        self.classes = classes or (*listed, *sorted_labels(used - {*listed, *self.nameless}))
         numbers = {name: number for number, name in enumerate(self.classes)}
         lookup = np.array([numbers.get(label, -1) for label in rows.labels] + [-1], np.int64)
         self.number: NDArray[np.int64] = lookup[rows.label]
@@ -138,12 +140,24 @@ class _LabelNumbers:
             file, line = rows.where(row)
             label = rows.labels[rows.label[row]] if rows.label[row] >= 0 else ""
             what = f"the label {label!r} is not a known class" if label else "the label is empty"
+            if label in self.nameless:
+                what = f"class {label} has no name here, and classes of other annotations have"
             remedy = remedies[label] if label else "Write the class of the box"
             self.problems.append(Problem(file, line, what, remedy))
 
     def _remedy(self, label: str) -> str:
+        if label in self.nameless:
+            return "Put a classes.txt with the names beside these labels"
         shown = ", ".join(self.classes[:10]) + (" …" if len(self.classes) > 10 else "")
         return f"The classes are {shown}.{nearest(label, self.classes)}"
+
+
+def _nameless(rows: Rows, used: set[str]) -> frozenset[str]:
+    """Class numbers of YOLO that nothing names, if other classes have names: which of these they mean stays open."""
+    numbers = {rows.labels[number] for number in np.unique(rows.label[rows.fractions]) if number >= 0}
+    nameless = {label for label in numbers - {*rows.listed_classes} if label.isdecimal()}
+    is_mixed = bool(rows.listed_classes) or any(not label.isdecimal() for label in used)
+    return frozenset(nameless) if is_mixed else frozenset()
 
 
 def _similar_labels(

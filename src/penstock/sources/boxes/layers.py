@@ -134,6 +134,9 @@ def _placed_by_name(features: Features, column: str, options: ReadingOptions) ->
         for row in np.flatnonzero(unplaced)
     ]
     broken |= unplaced
+    lacking = np.isnan(box).any(axis=1) & ~broken
+    problems += _without_geometry(table, np.flatnonzero(lacking))
+    broken |= lacking
     box[broken] = np.nan
     return make_rows(
         tables=[table.name],
@@ -243,15 +246,19 @@ def _lost_features(table: Table, shapes: NDArray[Any], lost: NDArray[np.int64]) 
     """Features in no raster: those without a shape are wrong, the others are only said."""
     shapely = require("shapely", "geo", "Reading vector layers")
     empty = shapely.is_missing(shapes[lost]) | shapely.is_empty(shapes[lost])
-    problems = [
-        Problem(table.name, int(table.lines[number]), "the feature has no geometry", "Draw it, or remove the feature")
-        for number in lost[empty]
-    ]
+    problems = _without_geometry(table, lost[empty])
     outside = int(len(lost) - empty.sum())
     if outside:
         what = f"{outside:,} of {len(table):,} features lie outside every raster and are left out"
         problems.append(Problem(table.name, None, what, "Add the rasters that they belong to", warning=True))
     return problems
+
+
+def _without_geometry(table: Table, lacking: NDArray[np.int64]) -> list[Problem]:
+    return [
+        Problem(table.name, int(table.lines[number]), "the feature has no geometry", "Draw it, or remove the feature")
+        for number in lacking
+    ]
 
 
 def _candidates(features: Features, options: ReadingOptions) -> list[Path]:

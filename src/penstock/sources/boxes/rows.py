@@ -31,7 +31,7 @@ class Rows:
     box           x1 y1 x2 y2; NaN for a row without a box: it only lists its image (a negative sample)
     broken        the row has a problem that is already reported, and its box is NaN
     fractions     the box is in fractions of width and height (YOLO)
-    listed_classes  names in an order that the format itself fixes (YOLO's classes.txt)
+    listed_classes  names in an order that the format itself fixes (YOLO's classes.txt); labels not in it come after
     point         the box was made around a point: it ends at the border, and the point must be inside
     clip          the box may reach over the border without a word, as a map feature does
     score         how sure a prediction is; NaN where nothing says so
@@ -151,6 +151,7 @@ def join_rows(pieces: Sequence[Rows]) -> Rows:
         clip=stacked("clip"),
         score=stacked("score"),
         problems=[problem for piece in pieces for problem in piece.problems],
+        listed_classes=tuple(dict.fromkeys(name for piece in pieces for name in piece.listed_classes)),
         splits=shifted("splits"),
         groups=shifted("groups"),
     )

@@ -75,11 +75,20 @@ class _YoloReader:
         self.splits: dict[int, str] = {}
         self.scores: dict[int, float] = {}  # by place in `found`
         self.unlabelled = 0
-        listed = _class_file(files, root)
-        self.listed = _names_in(listed, self.problems) if listed is not None else None
-        self.names = self.listed or options.classes
+        self.listed = self._listed_names()
+        self.given = options.classes
         self.folders = {file.parent: _image_folder(file.parent, options) for file in files}
         self.by_stem = {folder: _stems(folder) for folder in set(self.folders.values())}
+
+    def _listed_names(self) -> dict[Path, tuple[str, ...] | None]:
+        """The names of each folder of labels, as each has its own numbers; None where no file lists them."""
+        lists = {folder: _class_file(folder, self.root) for folder in dict.fromkeys(file.parent for file in self.files)}
+        names = {file: _names_in(file, self.problems) for file in dict.fromkeys(lists.values()) if file is not None}
+        return {folder: None if file is None else names[file] for folder, file in lists.items()}
+
+    def _names(self, number: int) -> tuple[str, ...] | None:
+        """The names of the class numbers in a file."""
+        return self.listed[self.files[number].parent] or self.given
 
     def add(self, number: int, file: Path) -> None:
         folder = self.folders[file.parent]
@@ -103,9 +112,10 @@ class _YoloReader:
 
     def _add_line(self, number: int, line: int, words: list[str]) -> None:
         box = _box(words)
-        label = self._label(words[0])
+        names = self._names(number)
+        label = _label(words[0], names)
         if isinstance(box, str) or label is None:
-            what = box if isinstance(box, str) else self._unknown(words[0])
+            what = box if isinstance(box, str) else _unknown(words[0], names)
             remedy = "Write: class x_centre y_centre width height, in fractions of the image"
             self.problems.append(Problem(str(self.files[number]), line, what, remedy))
             self.found.append((number, line, "", [np.nan] * 4, True))
@@ -113,20 +123,6 @@ class _YoloReader:
         if len(words) == SCORED_WORDS:
             self.scores[len(self.found)] = float(words[-1])
         self.found.append((number, line, label, box, False))
-
-    def _label(self, word: str) -> str | None:
-        """The name behind a class number."""
-        number = _number(word)
-        if number is None or number < 0 or not number.is_integer():  # infinity and NaN are none either
-            return None
-        if self.names is None:
-            return str(int(number))
-        return self.names[int(number)] if number < len(self.names) else None
-
-    def _unknown(self, word: str) -> str:
-        if self.names is None or _number(word) is None:
-            return f"{word!r} is not the number of a class"
-        return f"class {word} does not exist: there are {len(self.names)}, from 0 to {len(self.names) - 1}"
 
     def _note_split(self, number: int, file: Path) -> None:
         """train/labels/x.txt or labels/train/x.txt below the root: the split is the folder's name."""
@@ -177,9 +173,25 @@ class _YoloReader:
             fractions=True,
             score=[self.scores.get(place, np.nan) for place in range(len(self.found))],
             problems=self.problems,
-            listed_classes=self.listed or (),
+            listed_classes=tuple(dict.fromkeys(name for names in self.listed.values() for name in names or ())),
             splits=self.splits,
         )
+
+
+def _label(word: str, names: tuple[str, ...] | None) -> str | None:
+    """The name of a class number."""
+    number = _number(word)
+    if number is None or number < 0 or not number.is_integer():  # infinity and NaN are none either
+        return None
+    if names is None:
+        return str(int(number))
+    return names[int(number)] if number < len(names) else None
+
+
+def _unknown(word: str, names: tuple[str, ...] | None) -> str:
+    if names is None or _number(word) is None:
+        return f"{word!r} is not the number of a class"
+    return f"class {word} does not exist: there are {len(names)}, from 0 to {len(names) - 1}"
 
 
 def _box(words: list[str]) -> list[float] | str:
@@ -229,11 +241,9 @@ def _stems(folder: Path) -> dict[str, Path]:
     return {file.stem: file for file in sorted(folder.iterdir()) if file.suffix.lower() in IMAGE_ENDINGS}
 
 
-def _class_file(files: Sequence[Path], root: Path | None) -> Path | None:
+def _class_file(labels: Path, root: Path | None) -> Path | None:
     """The nearest file with class names: at the root, beside the labels, or up to two folders above."""
-    folders = [root] if root is not None else []
-    if files:
-        folders += [files[0].parent, *list(files[0].parent.parents)[:2]]
+    folders = [*([] if root is None else [root]), labels, *list(labels.parents)[:2]]
     return next((folder / name for folder in folders for name in CLASS_FILES if (folder / name).is_file()), None)
 
 
