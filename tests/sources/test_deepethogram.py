@@ -12,6 +12,7 @@ import yaml
 
 import penstock as ps
 from commands import run_here
+from penstock.tasks.behaviour.frame_data import flip_of
 from project_making import (
     BEHAVIOURS,
     FRAMES,
@@ -102,6 +103,18 @@ def test_a_pack_of_a_project_knows_how_often_it_mirrors(tmp_path: Path, written:
     change_settings(write_project(tmp_path / "mice", ["m1", "m2"]), augs={"LR": written})
     packed = ps.pack(ps.DeepEthogram(tmp_path / "mice", size="32x32"), tmp_path / "mice.pack")
     assert packed.manifest.made_from.get("flip") == kept
+    again = ps.pack(packed, tmp_path / "again.pack")
+    assert again.manifest.made_from.get("flip") == kept
+
+
+@pytest.mark.parametrize("to", ["directory", "tfrecord", "webdataset", "hdf5", "numpy"])
+def test_an_export_of_a_project_knows_how_often_it_mirrors(tmp_path: Path, to: str) -> None:
+    change_settings(write_project(tmp_path / "mice", ["m1", "m2"]), augs={"LR": 0.25})
+    project = ps.DeepEthogram(tmp_path / "mice", size="32x32")
+    pack = ps.pack(project, tmp_path / "mice.pack", split="train")
+    for number, source in enumerate((project, pack, pack.split("train"))):
+        made = ps.export(source, tmp_path / f"{number}", to=to)
+        assert flip_of(ps.open(made.path)) == 0.25
 
 
 def test_frames_keep_their_size_when_asked(tmp_path: Path) -> None:

@@ -19,7 +19,7 @@ from penstock.exporting.runs import Run, plan_runs
 from penstock.exporting.videos import frame_rate, note_time, video_of
 from penstock.packing.fields import typed_schema
 from penstock.packing.locking import writer_lock
-from penstock.packing.manifest import skipped_count
+from penstock.packing.manifest import handed_on, origin_of, skipped_count
 from penstock.packing.options import AUTO
 from penstock.packing.places import Places
 from penstock.packing.preconditions import check_source, check_unchanged, clear_words, every_damage
@@ -239,7 +239,7 @@ class _Exporter:
         self.places.give_the_name(sync=self.options.sync)
 
     def _manifest(self) -> dict[str, Any]:
-        made_from = self.source.made_from() if hasattr(self.source, "made_from") else {}
+        made_from = origin_of(self.source)
         units = self.journal.units
         return {
             "to": self.options.to,
@@ -251,6 +251,7 @@ class _Exporter:
             "left_out": list(self.format.left_out()),
             "options": self.options.content(),
             "made_from": {"source": type(self.source).__name__, **made_from},
+            "handed_on": handed_on(made_from),
             "skipped": self.skipped,
         }
 

@@ -17,7 +17,7 @@ from penstock.packing.fields import typed_schema
 from penstock.packing.index import open_index, write_index
 from penstock.packing.journal import FinishedShard, Journal
 from penstock.packing.locking import writer_lock
-from penstock.packing.manifest import Manifest, ShardEntry, skipped_count
+from penstock.packing.manifest import Manifest, ShardEntry, origin_of, skipped_count
 from penstock.packing.options import AUTO, PackOptions, make_options
 from penstock.packing.parallel import thread_pool
 from penstock.packing.places import Places
@@ -252,8 +252,7 @@ class _PackWriter:
         return {"mean": mean, "std": std, "images": self.sums.images, "of": of}
 
     def _made_from(self) -> dict[str, Any]:
-        described = self.source.made_from() if hasattr(self.source, "made_from") else {}
-        return {"source": type(self.source).__name__, **described}
+        return {"source": type(self.source).__name__, **origin_of(self.source)}
 
 
 class _OpenShard:

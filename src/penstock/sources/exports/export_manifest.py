@@ -29,6 +29,7 @@ class ExportFacts:
     layout: str
     schema: Schema
     videos: tuple[str, ...]
+    handed_on: dict[str, Any]
 
 
 def fields_as_dicts(schema: Schema) -> list[dict[str, Any]]:
@@ -53,6 +54,7 @@ def export_facts(folder: Path) -> ExportFacts | None:
         ]
         videos = tuple(str(video["name"]) for video in values["videos"])
         classes = tuple(map(str, values["classes"]))
-        return ExportFacts(values["to"], values["options"]["layout"], Schema(tuple(fields), classes), videos)
+        handed_on = dict(values.get("handed_on", {}))
+        return ExportFacts(values["to"], values["options"]["layout"], Schema(tuple(fields), classes), videos, handed_on)
     except (OSError, ValueError, KeyError, TypeError, PenstockError):
         return None  # somebody else's file of that name, or an edited one: the folder is read like any other

@@ -8,6 +8,7 @@ from typing import Any
 
 from penstock.errors import RecipeError
 from penstock.samples import Field, Source
+from penstock.sources.columns.column_source import ColumnSource
 from penstock.sources.exports.export_manifest import (
     FRAME_LIST_NAME,
     FRAMES_NAME,
@@ -26,7 +27,11 @@ def open_export(folder: Path | str, **options: Any) -> Source:
     facts = export_facts(folder)
     if facts is None or facts.to not in READERS:
         raise RecipeError(f"{folder} has no export.yaml that says how to read it.")
-    return READERS[facts.to](folder, facts, options)
+    source: Any = READERS[facts.to](folder, facts, options)
+    described: Any = source.source if isinstance(source, Exported) else source
+    # Where each keeps what `made_from` says.
+    (described._told if isinstance(described, ColumnSource) else described._given).update(facts.handed_on)
+    return source  # type: ignore[no-any-return]
 
 
 def _records(folder: Path, facts: ExportFacts, options: dict[str, Any]) -> Source:
