@@ -100,6 +100,7 @@ PACK_OPTIONS: dict[str, tuple[Any, str]] = {
         click.Choice(["thread", "process"]),
         "process for sources whose Python code holds the interpreter lock.",
     ),
+    "memory": (str, "What large images may take while they are decoded, such as 2GB; auto: half of what is free."),
     "sync": (bool, "Wait until everything is on the disk before it has its name; --no-sync for scratch disks."),
 }
 
@@ -117,7 +118,7 @@ EXPORT_OPTIONS: dict[str, tuple[Any, str]] = {
     "shard_samples": (int, "Samples at which a shard is closed (tfrecord, webdataset, hdf5)."),
     "shard_mb": (int, "Size at which a shard is closed; 128 for tfrecord and webdataset if neither is given."),
     "on_bad_sample": (click.Choice(["raise", "skip"]), "skip leaves it out, counts it and lists it in export.yaml."),
-    **{name: PACK_OPTIONS[name] for name in ("workers", "executor", "sync")},
+    **{name: PACK_OPTIONS[name] for name in ("workers", "executor", "memory", "sync")},
 }
 
 # Options of sources that `export` takes; which source reads the data, looking at it decides.

@@ -5,6 +5,7 @@ Small images are not counted: an account of each would cost more than it saves.
 
 from __future__ import annotations
 
+import math
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -15,6 +16,7 @@ SMALL_BYTES = 4 << 20
 SHARED = 0.5  # of the limit, for images that are decoded at once; one alone may take all of it
 ALLOWED = 1.3  # of the limit, and a little more, for one image: beside it there is nothing large
 ALLOWED_BYTES = 50 << 20
+IN_FLOWS = "Give the flow more memory (memory=…), or make the images smaller first: penstock pack --size"
 
 
 class Room:
@@ -26,14 +28,14 @@ class Room:
         self._thread = threading.local()
 
     @contextmanager
-    def within(self, limit: int) -> Iterator[None]:
-        """What this thread decodes inside has to fit into so many bytes."""
-        before = self._limit
-        self._thread.limit = limit
+    def within(self, limit: int, remedy: str = IN_FLOWS) -> Iterator[None]:
+        """What this thread decodes inside has to fit into so many bytes; `remedy` is for what never can."""
+        before = self._limit, getattr(self._thread, "remedy", "")
+        self._thread.limit, self._thread.remedy = limit, remedy
         try:
             yield
         finally:
-            self._thread.limit = before
+            self._thread.limit, self._thread.remedy = before
 
     @contextmanager
     def sample(self) -> Iterator[None]:
@@ -50,6 +52,11 @@ class Room:
                     self._changed.notify_all()
 
     @property
+    def is_counted(self) -> bool:
+        """Whether this thread has a limit to keep to."""
+        return self._limit is not None
+
+    @property
     def _limit(self) -> int | None:
         limit: int | None = getattr(self._thread, "limit", None)
         return limit
@@ -64,16 +71,18 @@ class Room:
         own: int = getattr(self._thread, "own", 0)
         return own
 
-    def enter(self, header: Header) -> None:
+    def enter(self, header: Header, at_least: tuple[int, int] | None = None) -> None:
         """Wait until an image can be decoded beside the others, or say that it never can."""
-        limit, own, need = self._limit, self._own, decoding_bytes(header)
-        if limit is None or need < SMALL_BYTES:  # not for a flow, or not worth counting
+        limit, own = self._limit, self._own
+        if limit is None:  # nobody counts
+            return
+        need = decoding_bytes(header, at_least)
+        if need < SMALL_BYTES:  # not worth counting
             return
         if need > ALLOWED * limit + ALLOWED_BYTES:
             raise UnreadableImage(
                 f"decoding {header.width:,}×{header.height:,} px ({header.kind.upper()}) takes about "
-                f"{need / 2**20:,.0f} MB, and the memory budget is {limit / 2**20:,.0f} MB. Give the flow more memory "
-                "(memory=…), or make the images smaller first: penstock pack --size"
+                f"{need / 2**20:,.0f} MB, and the memory budget is {limit / 2**20:,.0f} MB. {self._thread.remedy}"
             )
         if not self._depth:  # nobody would give it back
             return
@@ -84,17 +93,27 @@ class Room:
             self._thread.own = own + need
 
 
-def decoding_bytes(header: Header) -> int:
-    """About what a decoder holds at its peak for an image, its result included."""
+def decoding_bytes(header: Header, at_least: tuple[int, int] | None = None) -> int:
+    """About what a decoder holds at its peak for an image, its result included; a JPEG may come out smaller."""
     pixels = header.width * header.height
     result = 3 * pixels * (1 if header.orientation == 1 else 2)
     if header.kind == "jpeg":
-        return result
+        # Two bytes for each coefficient, as many as without subsampling of colours: the most that it can be.
+        held = 2 * pixels * header.channels if header.is_progressive else 0
+        return int(result * _reduced(header, at_least) ** 2) + held
     if header.kind == "webp":
         return result + 4 * pixels  # it decodes to words of four bytes
     if is_direct(header):
         return result
     return result + pixels * header.channels * max(header.bits // 8, 1)
+
+
+def _reduced(header: Header, at_least: tuple[int, int] | None) -> float:
+    """The scale at which a JPEG is decoded that must not be smaller than this: eighths of its size."""
+    if at_least is None:
+        return 1.0
+    wanted = max(at_least[0] / header.width, at_least[1] / header.height)
+    return min(math.ceil(8 * wanted), 8) / 8
 
 
 def is_direct(header: Header) -> bool:

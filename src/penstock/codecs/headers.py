@@ -28,6 +28,7 @@ class Header(NamedTuple):
     orientation: int = 1
     channels: int = 3
     bits: int = 8
+    is_progressive: bool = False  # a JPEG whose decoder holds all its coefficients
 
 
 class UnreadableImage(ValueError):  # noqa: N818 - reads as what it is: "unreadable image: …"
@@ -121,12 +122,14 @@ def _not_an_image(data: Buffer) -> str:
 
 
 _SIZE_MARKERS = frozenset(range(0xC0, 0xD0)) - {0xC4, 0xC8, 0xCC}
+_PROGRESSIVE_MARKERS = frozenset({0xC2, 0xC6, 0xCA, 0xCE})
 
 
 def _jpeg(data: Buffer) -> Header:
     position, orientation = _jpeg_frame(data)
     bits, height, width, channels = struct.unpack_from(">BHHB", data, position + 4)
-    return _turned(Header("jpeg", width, height, orientation, channels, bits))
+    is_progressive = data[position + 1] in _PROGRESSIVE_MARKERS
+    return _turned(Header("jpeg", width, height, orientation, channels, bits, is_progressive))
 
 
 def _jpeg_frame(data: Buffer) -> tuple[int, int]:

@@ -41,7 +41,7 @@ def decode_image(data: Buffer, *, at_least: tuple[int, int] | None = None, fast:
     header = read_header(data)
     if reason := undecodable(header):
         raise UnreadableImage(reason)
-    ROOM.enter(header)
+    ROOM.enter(header, at_least)
     if header.kind == "jpeg" and header.channels in (1, 3) and header.bits == 8:
         pixels = _decode_jpeg(data, header, at_least, fast)
     elif is_direct(header):

@@ -23,8 +23,9 @@ from penstock.packing.manifest import handed_on, origin_of, skipped_count
 from penstock.packing.options import AUTO
 from penstock.packing.places import Places
 from penstock.packing.preconditions import check_source, check_unchanged, clear_words, every_damage
-from penstock.packing.preparing import BadSample, Preparation, Row, stamp_of_part
+from penstock.packing.preparing import BadSample, Preparation, Row
 from penstock.packing.progress import ProgressBar
+from penstock.packing.stamps import stamp_of_part
 from penstock.packing.work import TASK_BYTES, Place, Prepared
 from penstock.problems import as_source
 from penstock.samples import Source

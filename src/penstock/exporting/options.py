@@ -51,6 +51,7 @@ class ExportOptions:
     on_bad_sample   raise, or skip: leave it out, count it, list it with its reason
     workers         auto: one per core
     executor        thread, or process for sources whose own Python code holds the interpreter lock
+    memory          auto: half of what is free; or a size such as "2 GB": what large images may take while decoded
     """
 
     to: str
@@ -65,6 +66,7 @@ class ExportOptions:
     on_bad_sample: str = "raise"
     workers: int | str = AUTO
     executor: str = "thread"
+    memory: int | str = AUTO
     sync: bool = True
 
     def __post_init__(self) -> None:
@@ -118,6 +120,7 @@ class ExportOptions:
             on_bad_sample=self.on_bad_sample,
             workers=self.workers,
             executor=self.executor,
+            memory=self.memory,
         )
 
     def content(self) -> dict[str, Any]:

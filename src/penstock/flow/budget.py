@@ -5,11 +5,8 @@ from __future__ import annotations
 import functools
 import threading
 
-from penstock.errors import RecipeError
+from penstock.storage.free_memory import SHARE_OF_FREE
 from penstock.storage.free_memory import free_bytes as free_bytes
-
-SHARE_OF_FREE = 0.5
-_UNITS = {"kb": 2**10, "mb": 2**20, "gb": 2**30, "tb": 2**40}
 
 
 class Budget:
@@ -72,17 +69,3 @@ class Allowance:
 def process_budget() -> Budget:
     """The budget that all flows of this process share: half of what was free when the first one asked."""
     return Budget(int(free_bytes() * SHARE_OF_FREE))
-
-
-def bytes_of(value: int | str) -> int | None:
-    """`memory=` as a number of bytes: "2 GB", 500_000_000, or None for "auto"."""
-    if value == "auto":
-        return None
-    if isinstance(value, int) and not isinstance(value, bool) and value > 0:
-        return value
-    if isinstance(value, str):
-        text = value.lower().replace(" ", "")
-        number, unit = text[:-2], _UNITS.get(text[-2:])
-        if unit and number.replace(".", "", 1).isdigit() and float(number) > 0:
-            return int(float(number) * unit)
-    raise RecipeError(f'memory={value!r} must be "auto", a number of bytes, or a size such as "2 GB".')

@@ -14,7 +14,6 @@ from penstock.augment.applying import kinds_of
 from penstock.augment.steps import Geometric, Pixelwise
 from penstock.errors import RecipeError, Sealed, one_of
 from penstock.flow import steps
-from penstock.flow.budget import bytes_of
 from penstock.flow.building import not_a_source
 from penstock.flow.known_options import checked, knows_its_options
 from penstock.flow.order.mixing import checked_shares
@@ -26,6 +25,7 @@ from penstock.flow.streams.sequences import check_on_items, gives_batches, plan_
 from penstock.flow.streams.streams import Stream
 from penstock.problems import as_source
 from penstock.samples import Kind, Sample, Source, checked_index
+from penstock.storage.free_memory import bytes_of
 from penstock.storage.locations import refuses_urls
 
 if TYPE_CHECKING:

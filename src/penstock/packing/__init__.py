@@ -6,7 +6,8 @@ The way in:                                        The way out:
   splits, splitting  groups → train, val, …          mapping     one shard as mapped memory
   work, parallel     many samples at once, in order  columns     Arrow columns as rows
   preparing      one sample → one row                reader      `open` and Pack
-  statistics     channel sums without rounding       verifying   every checksum
+  stamps         whether a sample has changed        verifying   every checksum
+  statistics     channel sums without rounding
   shards         rows → record batches → shard files
   journal, locking   going on after an interruption, one writer at a time
   estimating     what each codec would cost for a video

@@ -10,13 +10,14 @@ from typing import Any
 from penstock.codecs.images import DEFAULT_QUALITY
 from penstock.errors import RecipeError, nearest, one_of
 from penstock.geometry import LARGEST_SIDE, parse_size
+from penstock.storage.free_memory import SHARE_OF_FREE, bytes_of, free_bytes
 
 AUTO = "auto"
 CODECS = (AUTO, "jpeg", "png", "webp", "raw", "h264")
 DEFAULT_SPLIT = "train=0.8,val=0.2"
 
 # Options that change how fast a pack is written, never what is in it.
-RUNNING = ("workers", "executor", "sync")
+RUNNING = ("workers", "executor", "memory", "sync")
 
 
 @dataclass(frozen=True)
@@ -35,6 +36,7 @@ class PackOptions:
     shard_mb        shards are closed at this size
     workers         auto: one per core
     executor        thread, or process for sources whose own Python code holds the interpreter lock
+    memory          auto: half of what is free; or a size such as "2 GB": what large images may take while decoded
     sync            wait until everything is on the disk before it has its name: a power cut then loses nothing
     """
 
@@ -50,6 +52,7 @@ class PackOptions:
     shard_mb: int = 128
     workers: int | str = AUTO
     executor: str = "thread"
+    memory: int | str = AUTO
     sync: bool = True
 
     def __post_init__(self) -> None:
@@ -58,6 +61,7 @@ class PackOptions:
         one_of("executor", self.executor, ("thread", "process"))
         _between("quality", self.quality, 1, 100)
         _between("shard_mb", self.shard_mb, 1, 2048)
+        bytes_of(self.memory)
         self._check_sizes()
         if not isinstance(self.split, str):
             raise RecipeError(f"split={self.split!r} must be a text, such as train=0.8,val=0.2.")
@@ -78,6 +82,13 @@ class PackOptions:
     @property
     def worker_count(self) -> int:
         return usable_cores() if self.workers == AUTO else int(self.workers)
+
+    @property
+    def decoding_bytes(self) -> int:
+        """What images may take while they are decoded, in each process."""
+        given = bytes_of(self.memory)
+        limit = int(free_bytes() * SHARE_OF_FREE) if given is None else given
+        return limit // self.worker_count if self.executor == "process" else limit
 
     @property
     def changes_pixels(self) -> bool:

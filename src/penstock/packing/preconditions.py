@@ -14,7 +14,7 @@ from penstock.errors import DataError, HopError, PackError, RecipeError
 from penstock.packing.options import PackOptions
 from penstock.packing.parallel import thread_pool
 from penstock.packing.places import Places
-from penstock.packing.preparing import stamp_of
+from penstock.packing.stamps import stamp_of
 from penstock.problems import refuse_problems
 from penstock.samples import Source, describe
 from penstock.storage.mapped import refuse_lost_files

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
-import xxhash
 from numpy.typing import NDArray
 
-from penstock.codecs.headers import Header, UnreadableImage, cut_short, read_header
+from penstock.codecs.decoding_room import ROOM
+from penstock.codecs.headers import Header, UnreadableImage, cut_short, read_header, sniff
 from penstock.codecs.images import decode_image, encode_image
 from penstock.codecs.kernel.jpeg_headers import jpeg_headers
 from penstock.codecs.kernel.measuring import measure_halved
@@ -19,10 +20,9 @@ from penstock.errors import DataError, HopError, PenstockError
 from penstock.geometry import as_boxes, parse_size, scaled
 from penstock.packing.fields import checked_pixels, stored_bytes, stored_fields
 from penstock.packing.options import AUTO, PackOptions
+from penstock.packing.stamps import stamp_of
 from penstock.packing.statistics import ChannelSums, channel_sums
 from penstock.samples import (
-    Origin,
-    Part,
     Raw,
     ReadSample,
     Sample,
@@ -39,6 +39,8 @@ HALVED_FROM_PX = 256
 
 # Offsets, lengths and the columns that every row has.
 ROW_OVERHEAD_BYTES = 128
+
+MORE_MEMORY = "Allow more memory (memory=…), or make the image smaller with another program"
 
 KEPT_WHEN_RESIZED = ("jpeg", "png", "webp")
 
@@ -122,6 +124,10 @@ class Preparation:
             return self.options.codec
         return original if original in KEPT_WHEN_RESIZED else self.default_codec
 
+    @functools.cached_property
+    def decoding_bytes(self) -> int:
+        return self.options.decoding_bytes
+
     def finished(self, row: Row, number: int) -> Row:
         if self.finish is None:
             return row
@@ -147,10 +153,12 @@ def prepare_range(
     """
     first, end = np.searchsorted(sampled, (indices.start, indices.stop)).tolist()
     wanted = set(sampled[first:end].tolist())
-    made = [
-        prepare_index(source, preparation, index, index in wanted, known)
-        for index, known in zip(indices, _known_together(source, preparation, indices, wanted, allocate), strict=True)
-    ]
+    known_of = _known_together(source, preparation, indices, wanted, allocate)
+    made = []
+    with ROOM.within(preparation.decoding_bytes, MORE_MEMORY):
+        for index, known in zip(indices, known_of, strict=True):
+            with ROOM.sample():
+                made.append(prepare_index(source, preparation, index, index in wanted, known))
     return preparation.finished_together(made)
 
 
@@ -194,11 +202,19 @@ def _measured_together(
     raws = {
         place: read.raw.data
         for place, (index, read) in enumerate(zip(indices, ahead, strict=True))
-        if read is not None and index in wanted
+        if read is not None and index in wanted and not _is_progressive(read.raw.data)
     }
     for place, halved in zip(raws, measure_halved(list(raws.values()), HALVED_FROM_PX), strict=True):
         sums[place] = None if halved is None else ChannelSums(1, *halved).times(4)
     return sums
+
+
+def _is_progressive(data: Any) -> bool:
+    """Whether it is a JPEG whose decoder holds all of it: such wait for one another."""
+    try:
+        return sniff(data) == "jpeg" and read_header(data).is_progressive
+    except UnreadableImage:
+        return False
 
 
 def prepare_index(
@@ -231,10 +247,14 @@ def prepare_index(
 
 def prepare_raws(part: Decodes, key: str, preparation: Preparation, raws: Sequence[Raw]) -> list[Any]:
     """The rows of consecutive samples of a part, in order; for h264 one group of pictures, bad ones first."""
-    if preparation.options.codec != "h264":
-        rows = [_attempted(part, key, raw, preparation, row_from_sample, finishes=True) for raw in raws]
-        return preparation.finished_together(rows)
-    outcomes = [_attempted(part, key, raw, preparation, _framed) for raw in raws]
+    is_grouped, outcomes = preparation.options.codec == "h264", []
+    with ROOM.within(preparation.decoding_bytes, MORE_MEMORY):
+        for raw in raws:
+            with ROOM.sample():
+                make = _framed if is_grouped else row_from_sample
+                outcomes.append(_attempted(part, key, raw, preparation, make, finishes=not is_grouped))
+    if not is_grouped:
+        return preparation.finished_together(outcomes)
     bad = [item for item in outcomes if isinstance(item, BadSample)]
     return bad + _group_of_pictures([item for item in outcomes if not isinstance(item, BadSample)], preparation)
 
@@ -281,8 +301,9 @@ def _row_from_file(
         if measured and sums is None:
             sums = _measured_sums(data, header, preparation)
         return Row(stored_fields(values, preparation.schema), data, height, width, sums, header=header)
-    pixels = decode_image(data, at_least=_decoded_size(header, width, height))
-    return _encoded(pixels, values, preparation, header, (width, height))
+    # Nobody but the callee holds the pixels: of a large image they are gone before it is encoded.
+    at_least = _decoded_size(header, width, height)
+    return _encoded(decode_image(data, at_least=at_least), values, preparation, header, (width, height))
 
 
 def _measured_sums(data: bytes | memoryview, header: Header, preparation: Preparation) -> ChannelSums:
@@ -290,6 +311,7 @@ def _measured_sums(data: bytes | memoryview, header: Header, preparation: Prepar
     halved = preparation.measures_sample and header.kind == "jpeg" and header.channels in (1, 3)
     if not halved or min(header.width, header.height) < HALVED_FROM_PX:
         return channel_sums(decode_image(data))
+    ROOM.enter(read_header(data), at_least=(1, 1))
     (known,) = measure_halved([data], HALVED_FROM_PX)
     if known is not None:
         return ChannelSums(1, *known).times(4)
@@ -325,6 +347,7 @@ def _encoded(
     pixels: NDArray[np.uint8], values: Sample, preparation: Preparation, header: Header, size: tuple[int, int]
 ) -> Row:
     row, stored = _resized(pixels, values, preparation, header, size)
+    del pixels
     row.payload = encode_image(stored, preparation.codec(header.kind), preparation.options.quality)
     return row
 
@@ -369,31 +392,3 @@ def _scaled_fields(values: Sample, schema: Schema, header: Header, size: tuple[i
         elif field.kind == "mask" and field.name in values:
             scaled_values[field.name] = resized(values[field.name], width, height, nearest=True)
     return scaled_values
-
-
-def stamp_of(source: Source, index: int, known: Origin | None = None, values: Sample | None = None) -> int:
-    """A number that changes when the file or the annotations behind a sample change; 0 where that is unknown.
-
-    `known` and `values` are its origin and annotations, where somebody has asked for them already.
-    """
-    origin = getattr(source, "origin", None)
-    annotations = getattr(source, "annotations", None)
-    if origin is None or annotations is None or not getattr(source, "tells_origins", True):
-        return 0
-    try:
-        pieces = list(map(str, known or origin(index)))
-    except OSError:
-        return 0  # reading it will say so, with its name
-    arrays = []
-    for name, value in (annotations(index) if values is None else values).items():
-        if isinstance(value, np.ndarray):
-            arrays.append(value.tobytes())
-        else:
-            pieces += (name, str(value))
-    return xxhash.xxh3_64_intdigest("\0".join(pieces).encode("utf-8", "surrogatepass") + b"".join(arrays))
-
-
-def stamp_of_part(part: Part) -> str:
-    """A text that changes when the file or the labels behind a part change."""
-    stamp = part.stamp() if hasattr(part, "stamp") else repr(sorted(part.label_counts.items())).encode()
-    return xxhash.xxh3_64_hexdigest(repr(part.origin()).encode() + stamp)

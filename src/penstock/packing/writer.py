@@ -22,11 +22,12 @@ from penstock.packing.options import AUTO, PackOptions, make_options
 from penstock.packing.parallel import thread_pool
 from penstock.packing.places import Places
 from penstock.packing.preconditions import check_source, check_unchanged, clear_words, every_damage
-from penstock.packing.preparing import BadSample, Preparation, Row, stamp_of_part
+from penstock.packing.preparing import BadSample, Preparation, Row
 from penstock.packing.progress import ProgressBar
 from penstock.packing.reader import Pack
 from penstock.packing.shards import ShardWriter, file_checksum
 from penstock.packing.splitting import SplitPlan, plan_part_splits, plan_splits
+from penstock.packing.stamps import stamp_of_part
 from penstock.packing.statistics import SAMPLE_COUNT, ChannelSums
 from penstock.packing.work import TASK_BYTES, Place, Prepared, prepared_parts, prepared_samples
 from penstock.problems import as_source

@@ -1,13 +1,17 @@
-"""How much memory is free, and whether what a compressed file says that it holds would fit."""
+"""How much memory is free or allowed, and whether what a compressed file says that it holds would fit."""
 
 from __future__ import annotations
 
 import os
 from pathlib import Path
 
+from penstock.errors import RecipeError
+
 # A file that unpacks to less is read without a question. Deflate reaches 1,032 : 1, and real arrays rarely 200 : 1.
 SMALL_BYTES = 256 << 20
 LARGEST_RATIO = 500
+SHARE_OF_FREE = 0.5  # that work may take which the user gave no limit
+_UNITS = {"kb": 2**10, "mb": 2**20, "gb": 2**30, "tb": 2**40}
 
 
 def check_unpacked(unpacked: int, packed: int, *, in_memory: bool = True) -> None:
@@ -66,3 +70,17 @@ def _group_files() -> list[tuple[Path, Path]]:
             for folder in (Path("/sys/fs/cgroup/memory"), Path("/sys/fs/cgroup/memory") / path.lstrip("/")):
                 files.append((folder / "memory.limit_in_bytes", folder / "memory.usage_in_bytes"))
     return files
+
+
+def bytes_of(value: int | str) -> int | None:
+    """`memory=` as a number of bytes: "2 GB", 500_000_000, or None for "auto"."""
+    if value == "auto":
+        return None
+    if isinstance(value, int) and not isinstance(value, bool) and value > 0:
+        return value
+    if isinstance(value, str):
+        text = value.lower().replace(" ", "")
+        number, unit = text[:-2], _UNITS.get(text[-2:])
+        if unit and number.replace(".", "", 1).isdigit() and float(number) > 0:
+            return int(float(number) * unit)
+    raise RecipeError(f'memory={value!r} must be "auto", a number of bytes, or a size such as "2 GB".')

@@ -35,7 +35,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from penstock.codecs.decoding_room import ROOM
-from penstock.codecs.headers import UnreadableImage
+from penstock.codecs.headers import Header, UnreadableImage, read_header, sniff
 from penstock.codecs.kernel import fallback, targets
 from penstock.codecs.kernel.targets import Failure, Job, Layout, Placed, Reduced, Target
 from penstock.errors import RecipeError, one_of
@@ -43,6 +43,8 @@ from penstock.errors import RecipeError, one_of
 __all__ = ["Failure", "Layout", "Placed", "Reduced", "Target", "decode_range", "pixels_range", "which"]
 
 SWITCH = "PENSTOCK_KERNEL"
+LARGE_FILE_BYTES = 64 << 10  # what is smaller holds no large photograph, and a look at each would cost time
+Missed = tuple[int, bool, str]
 
 
 def decode_range(
@@ -67,16 +69,47 @@ def decode_range(
     native = _extension()
     if native is None:
         return fallback.decode_positions(range(len(held)), held, job, reduced=reduced, fast=fast)
-    rest = job.views, job.flips, out, job.table, target.width, target.height, fill, reduced != "never", fast
+    rest = job.table, target.width, target.height, fill, reduced != "never", fast
     if isinstance(held, Placed):
-        missed = native.decode_places(held.buffers, held.places, *rest)
+        missed = native.decode_places(held.buffers, held.places, job.views, job.flips, out, *rest)
+    elif ROOM.is_counted and any(map(_held_header, held)):
+        missed = _decode_each(native, held, job, rest)
     else:
-        missed = native.decode_range(held, *rest)
+        missed = native.decode_range(held, job.views, job.flips, out, *rest)
     if not missed:
         return []
     others = [position for position, is_other_kind, _ in missed if is_other_kind]
     failed = [Failure(position, reason) for position, is_other_kind, reason in missed if not is_other_kind]
     return sorted(failed + _make_others(native, others, held, job))
+
+
+def _held_header(data: Any) -> Header | None:
+    """The header of a JPEG whose decoder holds all of it, if it is large; damage is for the decoder to tell."""
+    view = memoryview(data).cast("B")
+    if len(view) < LARGE_FILE_BYTES or sniff(view) != "jpeg":
+        return None
+    try:
+        header = read_header(view)
+    except UnreadableImage:
+        return None
+    return header if header.is_progressive else None
+
+
+def _decode_each(native: ModuleType, held: Sequence[Any], job: Job, rest: tuple[Any, ...]) -> list[Missed]:
+    """A range with progressive JPEGs, one after another: each of these waits until there is memory for it."""
+    missed: list[Missed] = []
+    for position, data in enumerate(held):
+        own = slice(position, position + 1)
+        with ROOM.sample():
+            try:
+                if header := _held_header(data):
+                    ROOM.enter(header, at_least=(1, 1))  # of the pixels, the kernel holds a few rows
+            except UnreadableImage as error:
+                missed.append((position, False, str(error)))
+                continue
+            found = native.decode_range((data,), job.views[own], job.flips[own], job.out[own], *rest)
+        missed += [(position, is_other_kind, reason) for _, is_other_kind, reason in found]
+    return missed
 
 
 def _make_others(native: ModuleType, positions: Sequence[int], held: Sequence[Any], job: Job) -> list[Failure]:

@@ -12,7 +12,9 @@ from penstock.codecs.headers import Header
 
 
 def jpeg_headers(images: Sequence[Any]) -> list[Header | None]:
-    """What `read_header` says of JPEGs without EXIF; None for all other images, and for those that are damaged."""
+    """What `read_header` says of JPEGs without EXIF, but not whether they are progressive; None for all other images,
+    and for those that are damaged.
+    """
     native = kernel._extension()
     if native is None:
         return [None] * len(images)
