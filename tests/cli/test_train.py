@@ -151,7 +151,7 @@ def trained(home: Path) -> ps.Run:
 def test_evaluating_a_run_gives_the_scores_that_training_gave(home: Path) -> None:
     run = trained(home)
     found = run_here("evaluate", "runs/shapes", "--json")
-    assert (found.exit_code, found.err) == (0, "")
+    assert (found.exit_code, found.err) == (0, "precision 32, as in training.\n")
     assert found.json["samples"] == len(ps.open("shapes.pack").split("val"))
     for name, value in found.json["scores"].items():
         assert value == pytest.approx(run.scores("best")[name])

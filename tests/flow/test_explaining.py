@@ -277,7 +277,7 @@ def held(
         (held(cpu=0.5, wait=1.45, hop="transform"), "waiting in transform binds (1.4 ms a sample)"),
         (
             replace(held(cpu=0.5, wait=1.45), measured=Measured(20, 1000, 1.0, 0.0, 1000, 0.5, 0.1, 1.4)),
-            "cores that others use bind: a sample waits 1.4 ms for one",
+            "other processes use the cores: a sample waits 1.4 ms for one",
         ),
         (held(cpu=0.5, waited=0.01), "the consumer binds: batches wait for it. It takes 1,000 samples/s"),
         (held(cpu=0.5, waited=0.5), "nothing binds all the time: workers were idle for 75%"),

@@ -66,7 +66,9 @@ def test_an_exception_shows_once_where_in_the_function_it_happened(executor: str
     flow.close()
     assert isinstance(caught.value.__cause__, ZeroDivisionError)
     shown = "".join(traceback.format_exception(caught.value))
-    assert shown.count("in _inner") == 1 and shown.count("return 1 / number") == 1
+    assert str(caught.value).count("in _inner") == 1  # the message names the line, for those who see nothing else
+    trace = shown.replace(str(caught.value), "")
+    assert trace.count("in _inner") == 1 and trace.count("return 1 / number") == 1
     assert shown.count("The above exception was the direct cause") == 1
 
 
