@@ -11,10 +11,10 @@ import cv2
 import numpy as np
 import pytest
 
-import penstock as ps
 from penstock.codecs.decoding_room import decoding_bytes
 from penstock.codecs.headers import Header, read_header
 from penstock.errors import RecipeError
+from penstock.packing.options import PackOptions
 
 MEMORY_MB, MORE_MB = 200, 100
 SIDE = 6000
@@ -82,9 +82,9 @@ def test_an_image_that_can_never_fit_is_refused_with_its_size_and_a_remedy(
     assert "Allow more memory (memory=…)" in done.stderr
 
 
-def test_memory_must_be_a_size(tmp_path: Path) -> None:
+def test_memory_must_be_a_size() -> None:
     with pytest.raises(RecipeError, match="memory='much' must be"):
-        ps.pack(ps.Images(tmp_path), tmp_path / "out", memory="much")
+        PackOptions(memory="much")
 
 
 def test_progressive_jpegs_are_told_by_their_header_and_count_their_coefficients() -> None:
