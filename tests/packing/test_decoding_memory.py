@@ -19,7 +19,7 @@ from penstock.packing.options import PackOptions
 MEMORY_MB, MORE_MB = 200, 100
 SIDE = 6000
 PROGRAM = """
-import json, resource, sys
+import json, sys
 import penstock as ps
 folder, out, verb, options = sys.argv[1:]
 if __name__ == "__main__":
@@ -29,7 +29,9 @@ if __name__ == "__main__":
         made = sum(len(batch["image"]) for batch in flow)
     else:
         made = len(ps.open(getattr(ps, verb)(ps.Images(folder), out, **options).path))
-    print(json.dumps([made, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024]))
+    # Not ru_maxrss, which is at least that of the process that started this one.
+    peak = next(int(line.split()[1]) for line in open("/proc/self/status") if line.startswith("VmHWM"))
+    print(json.dumps([made, peak / 1024]))
 """
 
 

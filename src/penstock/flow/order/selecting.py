@@ -83,10 +83,14 @@ def _labels(source: Source) -> NDArray[Any]:
 
 
 def runs_to_interleave(source: Source, indices: Numbers, by: str) -> tuple[Numbers, Numbers]:
-    """The runs of samples that take turns; an error if they could not: one run alone, or one sample in each."""
+    """The runs of samples that take turns; an error if they could not: one run alone, or one sample in each.
+
+    One run of a column that the user named is no mistake: a split or a subset may have one group.
+    """
+    fewest = 2 if by == "auto" else 1
     found = {name: runs(values) for name, values in _run_columns(source, indices, by).items()}
     for starts, lengths in found.values():
-        if len(indices) < 2 or 1 < len(starts) < len(indices):
+        if len(indices) < 2 or fewest <= len(starts) < len(indices):
             return starts, lengths
     words = " and ".join(f"one {name}" if len(starts) == 1 else f"a {name} each" for name, (starts, _) in found.items())
     raise RecipeError(
