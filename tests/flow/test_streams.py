@@ -565,7 +565,7 @@ def test_what_a_stream_cannot_do_is_said_when_it_is_asked_for() -> None:
 
 def test_resume_is_refused_with_what_to_do() -> None:
     flow = ps.Flow(ps.from_generator(counted())).batch(4)
-    with pytest.raises(ps.RecipeError, match=r"exact resume cannot be promised.*[Pp]ack"):
+    with pytest.raises(ps.RecipeError, match=r"cannot be resumed exactly.*[Pp]ack"):
         flow.state()
     with pytest.raises(ps.RecipeError, match="exact resume cannot be promised"):
         flow.restore(ps.Flow(Numbered()).batch(4).state())
