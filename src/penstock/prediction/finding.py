@@ -10,6 +10,7 @@ from typing import Any
 from penstock.errors import RecipeError
 from penstock.opening import kind_of
 from penstock.opening import open as open_any
+from penstock.prediction.image_arrays import ImageArrays, are_in_memory, image_arrays
 from penstock.prediction.image_files import image_files
 from penstock.samples import Source
 from penstock.sources.rasters.rasters import raster_paths
@@ -22,23 +23,28 @@ TABLES = (".csv", ".tsv", ".txt", ".json", ".xml")
 
 
 def source_for_prediction(data: Any) -> Source:
-    """A Source as it is; files, folders, patterns and lists of images; all else as `penstock.open` does."""
+    """A Source as it is; images in memory; files, folders, patterns and lists of them; else as `penstock.open` does."""
     if isinstance(data, Source):
         return data
+    if are_in_memory(data):
+        return image_arrays(data)
     if isinstance(data, Sequence) and not isinstance(data, str):
         return image_files(data)
     if not isinstance(data, (str, os.PathLike)):
-        raise RecipeError(f"data must be a path, a list of paths or a Source, not {type(data).__name__}.")
+        what = "a path, a list of paths, an array H×W×3 of uint8, an image of Pillow, a list of these, or a Source"
+        raise RecipeError(f"data must be {what}, not {type(data).__name__}.")
     if _is_simply_images(data):
         return image_files(data)
     source: Source = open_any(data)
     return source
 
 
-def files_or_source(data: Any) -> list[Path] | Source:
-    """Image files and rasters by their paths, as they are given; all else as a Source."""
+def files_or_source(data: Any) -> list[Path] | ImageArrays | Source:
+    """Image files and rasters by their paths, as they are given; images in memory; all else as a Source."""
     if isinstance(data, Source):
         return data
+    if are_in_memory(data):
+        return image_arrays(data)
     if isinstance(data, Sequence) and not isinstance(data, str):
         return raster_paths(data)
     source = source_for_prediction(data) if not _is_simply_images(data) else None

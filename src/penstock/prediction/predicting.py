@@ -1,4 +1,4 @@
-"""`ps.predict`: answers for files, folders, patterns, lists, packs and any Source, as a table."""
+"""`ps.predict`: answers for files, folders, patterns, lists, arrays, packs and any Source, as a table."""
 
 from __future__ import annotations
 
@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from penstock.prediction.answering import AnswerOptions, OnBadSample
+    from penstock.prediction.boxes.options import FindingOptions
+    from penstock.prediction.image_arrays import ImageArrays
     from penstock.prediction.models import Model
     from penstock.results.ethograms import Ethogram
     from penstock.runs.run import Run
@@ -40,6 +42,9 @@ def predict(
     **options: Any,
 ) -> pd.DataFrame | Ethogram | list[Ethogram] | Path:
     """Answer every image, in order, and give a table: image_path, label, score, and a column for each class.
+
+    `data` is a path, a pattern, a list of paths, a pack or a Source; or images in memory: an array H×W×3 of uint8
+    (RGB), an image of Pillow, or a list of these, which the table calls `image 0`, `image 1` …
 
     With `output` (.csv, .jsonl or .parquet) the table is written as it comes about, in constant memory, and the path
     is given back. Answers do not depend on `batch_size` or `workers`. With `on_bad_sample="skip"` a file that cannot
@@ -128,11 +133,12 @@ def _boxes(
     given: dict[str, Any],
     on_problem: OnProblem,
 ) -> Any:
-    from penstock.prediction.boxes.finding_boxes import boxes_in_files, boxes_in_source
+    from penstock.prediction.boxes.finding_boxes import boxes_in_arrays, boxes_in_files, boxes_in_source
     from penstock.prediction.boxes.journals import Journal
     from penstock.prediction.boxes.options import FindingOptions
     from penstock.prediction.boxes.scenes import lacks_place
     from penstock.prediction.finding import files_or_source
+    from penstock.prediction.image_arrays import ImageArrays
     from penstock.results.box_writing import check_box_output, check_places, is_layer
 
     names = [field.name for field in fields(FindingOptions)]
@@ -142,6 +148,10 @@ def _boxes(
     options = FindingOptions(**given)
     target = None if output is None else check_box_output(output)
     found = files_or_source(data)
+    if isinstance(found, ImageArrays):
+        _check_arrays(found, options, target if target is not None and is_layer(target) else None)
+        table = boxes_in_arrays(model, found, options, answering)
+        return table if target is None else _saved(table, target)
     if not isinstance(found, list):
         if options.windowing():
             what = f"{', '.join(options.windowing())}: samples of a pack or another Source are looked at as they are"
@@ -159,6 +169,18 @@ def _boxes(
         _saved(table, target)
         journal.end()
     return table
+
+
+def _check_arrays(images: ImageArrays, options: FindingOptions, layer: Path | None) -> None:
+    """Refuse what needs a file or a place on the map, which pixels in memory do not have."""
+    from penstock.results.box_writing import check_places
+
+    unused = [name for name in options.windowing() if name not in ("tile_px", "overlap")]
+    if unused:
+        what = f"{', '.join(unused)}: images in memory have three channels and no georeference"
+        raise RecipeError(f"{what}. Leave it out, or name the files of the images.")
+    if layer is not None:
+        check_places(layer, list(images.column("key")), len(images))
 
 
 def _tell_notes(table: Any, on_problem: OnProblem) -> None:

@@ -53,6 +53,13 @@ def whole(mice_model: Path, mice_videos: Path, tmp_path_factory: pytest.TempPath
     return output
 
 
+def test_arrays_are_no_videos(mice_model: Path) -> None:
+    frames = np.zeros((5, 64, 64, 3), np.uint8)
+    for data in (frames, list(frames)):
+        with pytest.raises(ps.RecipeError, match="needs videos.*Pass the path of a video"):
+            ps.predict(mice_model, data, device="cpu")
+
+
 def test_a_video_gives_an_ethogram_and_a_folder_a_list(mice_model: Path, mice_videos: Path, whole: Path) -> None:
     one: Any = ps.predict(mice_model, mice_videos / "animal_0.mp4", device="cpu")
     several: Any = ps.predict(mice_model, mice_videos, device="cpu", workers=1, batch_size=3)

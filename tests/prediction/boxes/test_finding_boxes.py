@@ -64,6 +64,33 @@ def test_a_raster_gives_a_table_on_the_map(crowns_run: ps.Run, raster: Callable[
     assert saved.is_file()
 
 
+def test_arrays_are_looked_at_window_by_window_as_files_of_the_same_pixels(crowns_run: ps.Run, tmp_path: Path) -> None:
+    sizes = (700, 1300)  # looked at as a whole, and cut into windows
+    arrays = [scene(3, size, most=60)[0] for size in sizes]
+    files = [tmp_path / f"{size}.png" for size in sizes]
+    for file, pixels in zip(files, arrays, strict=True):
+        file.write_bytes(encode_image(pixels, "png"))
+    columns = [*CORNERS, "label", "score"]
+    for options in ({}, {"tile_px": 256, "overlap": 0.2, "score_threshold": 0.2}):
+        expected: Any = ps.predict(crowns_run, files, **options)
+        found: Any = ps.predict(crowns_run, arrays, **options)
+        assert len(found) > 40 and found[columns].equals(expected[columns])
+        names = {str(file): f"image {number}" for number, file in enumerate(files)}
+        assert found["image_path"].tolist() == expected["image_path"].map(names).tolist()
+    saved: Any = ps.predict(crowns_run, arrays[0], output=tmp_path / "crowns.csv")
+    assert len(saved.read_text().splitlines()) > 20
+
+
+def test_options_that_need_a_file_or_a_map_are_refused_for_arrays(crowns_run: ps.Run, tmp_path: Path) -> None:
+    pixels = scene(3, 200, most=9)[0]
+    with pytest.raises(ps.RecipeError, match="bands, gsd: images in memory"):
+        ps.predict(crowns_run, pixels, bands=(1, 2, 3), gsd=0.1)
+    with pytest.raises(ps.RecipeError, match=r"1 of 1 image has no georeference \(CRS\), such as image 0"):
+        ps.predict(crowns_run, pixels, output=tmp_path / "crowns.gpkg")
+    with pytest.raises(ps.DataError, match="image 0: expected an array"):
+        ps.predict(crowns_run, pixels.astype(float))
+
+
 def test_a_layer_of_images_with_and_without_a_georeference_is_refused_before_looking(
     crowns_run: ps.Run, raster: Callable[..., Path], tmp_path: Path
 ) -> None:

@@ -14,6 +14,7 @@ from penstock.errors import DataError, Problem, RecipeError
 from penstock.flow.making.frame_places import VideoRows, rows_of_videos
 from penstock.opening import kind_of
 from penstock.opening import open as open_any
+from penstock.prediction.image_arrays import are_in_memory
 from penstock.samples import Source
 from penstock.sources.videos.frame_supplies import StoredVideo, Supply
 from penstock.sources.videos.framing import Framing
@@ -37,6 +38,9 @@ def jobs_of(data: Any, framing: Framing) -> list[VideoJob]:
     """The videos that a user means, in order."""
     if isinstance(data, Source):
         return _stored(data, framing)
+    if are_in_memory(data):
+        what = "a behaviour model needs videos, and images in memory have no frame times"
+        raise RecipeError(f"{what}. Pass the path of a video or of a folder of numbered frames, or a pack.")
     if isinstance(data, (str, os.PathLike)):
         if Path(data).exists() and kind_of(data) == PACK:
             source: Source = open_any(data)

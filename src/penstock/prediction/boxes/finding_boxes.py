@@ -18,8 +18,9 @@ from penstock.prediction.boxes.journals import Journal, Kept, kept_by, plan_of
 from penstock.prediction.boxes.mosaics import Mosaic, SceneBoxes
 from penstock.prediction.boxes.options import FindingOptions
 from penstock.prediction.boxes.reading_ahead import windows_ahead
-from penstock.prediction.boxes.scenes import Scene, Shown, open_scene
+from penstock.prediction.boxes.scenes import Scene, Shown, image_scene, open_scene
 from penstock.prediction.boxes.window_plans import WindowPlan, window_plan
+from penstock.prediction.image_arrays import ImageArrays, image_name
 from penstock.prediction.models import Model
 from penstock.results.box_tables import box_table
 from penstock.results.georeferences import Georeference
@@ -91,6 +92,18 @@ def boxes_in_files(
                 raise
             collected.problems[str(file)] = str(error)
             continue
+        collected.add(scene.name, found, (scene.width, scene.height), scene.place)
+    return collected.table()
+
+
+def boxes_in_arrays(model: Model, images: ImageArrays, options: FindingOptions, answering: AnswerOptions) -> Any:
+    """The table of boxes of images in memory, each cut into windows as a file of the same pixels is."""
+    model = _with_thresholds(model, options)
+    asker = Asker(model)
+    collected = Collected(model)
+    for number, pixels in enumerate(images.images):
+        scene = image_scene(image_name(number), pixels)
+        found = boxes_in_scene(asker, scene, options, answering)
         collected.add(scene.name, found, (scene.width, scene.height), scene.place)
     return collected.table()
 
