@@ -567,7 +567,7 @@ def test_resume_is_refused_with_what_to_do() -> None:
     flow = ps.Flow(ps.from_generator(counted())).batch(4)
     with pytest.raises(ps.RecipeError, match=r"cannot be resumed exactly.*[Pp]ack"):
         flow.state()
-    with pytest.raises(ps.RecipeError, match="exact resume cannot be promised"):
+    with pytest.raises(ps.RecipeError, match="cannot be resumed exactly"):
         flow.restore(ps.Flow(Numbered()).batch(4).state())
 
 
