@@ -103,6 +103,7 @@ NO_DOORS = {
     "Classification",
     "Detection",
     "Behaviour",
+    "Ethogram",
     "Export",
     "Recipe",
     "Diagnosis",

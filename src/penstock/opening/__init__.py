@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 PathLike = str | os.PathLike[str]
 
 
+@refuses_urls()
 def open(path: PathLike, *, verify: bool = False, **options: Any) -> Any:  # noqa: A001 - the verb is `penstock.open`
     """Open a pack, or any other data that Penstock recognises, as a Source.
 
