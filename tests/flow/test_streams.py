@@ -171,6 +171,14 @@ def test_shuffle_gives_every_sample_once_in_another_order_for_each_epoch_and_see
     assert any(value > place + 8 for order in first for place, value in enumerate(order))
 
 
+def test_each_epoch_chooses_from_the_buffer_of_a_shuffle_in_its_own_way() -> None:
+    """What leaves a full buffer, and not only the last samples, whose order is drawn apart."""
+    window = 4
+    flow = ps.Flow(ps.from_generator(counted(60)), seed=1, workers=0).shuffle(window=window).batch(60)
+    orders = [next(iter(flow.epoch(epoch)))["value"].tolist() for epoch in range(4)]
+    assert len({tuple(order[:-window]) for order in orders}) == 4
+
+
 def test_the_buffer_of_a_shuffle_mixes_all_of_a_short_stream_evenly() -> None:
     first_places = np.zeros(8)
     flow = ps.Flow(ps.from_generator(counted(8)), workers=0).shuffle().batch(8)

@@ -5,14 +5,16 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 import yaml
 
 import penstock as ps
 from ailing_sources import Quick, Throttled, cached_flow_of, flow_of, quick_step, slow_function, slow_step
 from commands import run_here
-from made_sources import Pictures
+from made_sources import EVERY_KIND, EveryKind, Pictures
 from penstock.cli.demo_data import write_shapes
 from penstock.diagnosis.diagnosis import Applied, Remedy
 from penstock.diagnosis.spelling import Spelling
@@ -88,10 +90,34 @@ def test_streams_and_sequences_are_examined_as_far_as_that_goes() -> None:
     assert ps.doctor(stream, seconds=1).reading is None
 
 
-def test_boxes_and_texts_of_any_number_are_batched() -> None:
-    source = Pictures(20)
-    assert usual_flow(source, 4)._plan.batch is not None
-    assert usual_flow(source, 4)._plan.batch.shapes == "fixed"  # type: ignore[union-attr]
+class SomeKinds(EveryKind):
+    """Samples of these fields alone; without an image nothing removes a box."""
+
+    def __init__(self, *names: str) -> None:
+        super().__init__(20)
+        self.schema = ps.Schema(tuple(EVERY_KIND[name] for name in names), EVERY_KIND.classes)
+
+    def decode(self, raw: ps.Raw) -> dict[str, Any]:
+        sample = super().decode(raw)
+        return {field.name: sample[field.name] for field in self.schema.fields}
+
+
+@pytest.mark.parametrize("names", [("boxes",), ("box_label",), ("caption",), ("mask",), ("depth",)])
+def test_boxes_and_texts_of_any_number_are_batched(names: tuple[str, ...]) -> None:
+    source = SomeKinds(*names, "score")
+    seen = []
+    for batch in usual_flow(source, 4):
+        for place, index in enumerate(batch["index"].tolist()):
+            expected = source.decode(source.read(index))
+            assert all(np.array_equal(batch[name][place], expected[name]) for name in (*names, "score"))
+            seen.append(index)
+    assert sorted(seen) == list(range(20))
+
+
+@pytest.mark.parametrize("source", [Pictures(20), SomeKinds("label", "vector", "flags", "score")])
+def test_samples_of_one_size_are_batched_as_arrays(source: ps.Source) -> None:
+    batch = next(iter(usual_flow(source, 4)))
+    assert all(isinstance(value, np.ndarray) and len(value) == 4 for value in batch.values())
 
 
 @pytest.mark.parametrize(

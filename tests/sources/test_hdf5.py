@@ -244,6 +244,22 @@ def test_files_of_different_columns_are_said_by_name(tmp_path: Path) -> None:
         ps.HDF5(tmp_path)
 
 
+def test_lists_of_classes_that_differ_between_files_are_refused(tmp_path: Path) -> None:
+    for name, classes in (("a", ["oak", "elm", "ash"]), ("b", ["elm", "oak", "ash"])):
+        write(tmp_path / f"{name}.h5", X=pictures(), y=labels(), classes=np.array(classes, "S"))
+    with pytest.raises(
+        ps.DataError, match=r"b\.h5: it lists the classes elm, oak, ash, and .*a\.h5 lists oak, elm, ash"
+    ):
+        ps.HDF5(tmp_path)
+    assert ps.HDF5(tmp_path, classes="fir,yew,box").classes == ("fir", "yew", "box")
+
+
+def test_a_list_of_classes_in_one_file_holds_for_all(tmp_path: Path) -> None:
+    write(tmp_path / "a.h5", X=pictures(), y=labels())
+    write(tmp_path / "b.h5", X=pictures(), y=labels(), classes=np.array(["oak", "elm", "ash"], "S"))
+    assert ps.HDF5(tmp_path).classes == ("oak", "elm", "ash")
+
+
 def test_a_file_without_rows_and_one_without_datasets_are_errors(tmp_path: Path) -> None:
     with pytest.raises(ps.DataError, match="it holds no sample"):
         ps.HDF5(write(tmp_path / "a.h5", X=np.zeros((0, 4, 4, 3), np.uint8)))

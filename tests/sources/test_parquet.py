@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import datasets
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -32,6 +33,22 @@ def test_what_datasets_writes_is_read_with_its_names(tmp_path: Path) -> None:
     assert source.classes == CLASSES
     assert source[4]["split"] == "train" and source[4]["caption"] == "picture 4 é"
     np.testing.assert_array_equal(source[4]["image"], picture(4))
+
+
+@pytest.mark.parametrize("others", [("dog", "cat", "owl"), ("cat", "dog"), None])
+def test_class_names_that_differ_between_files_are_refused(others: tuple[str, ...] | None, tmp_path: Path) -> None:
+    """Class 0 is a cat in one file and a dog in the other: read as one source, half of the labels would be wrong."""
+    first = hugging_face_dataset()
+    kind = datasets.Value("int64") if others is None else datasets.ClassLabel(names=list(others))
+    first.to_parquet(tmp_path / "a.parquet")
+    first.select([0, 1]).cast_column("label", kind).to_parquet(tmp_path / "b.parquet")
+    named = ", ".join(others or ["none"])
+    message = rf"b\.parquet: column 'label' has the classes {named}, and cat, dog, owl in the first file"
+    with pytest.raises(ps.DataError, match=message):
+        ps.Parquet(tmp_path)
+    joined = ps.concat([ps.Parquet(tmp_path / "a.parquet"), ps.Parquet(tmp_path / "b.parquet")])
+    names = [joined.schema.classes[joined[index]["label"]] for index in (0, 1, COUNT, COUNT + 1)]
+    assert names == ["cat", "dog", *(others or ("0", "1"))[:2]]
 
 
 def test_boxes_come_as_corners(tmp_path: Path) -> None:

@@ -85,6 +85,20 @@ def test_classes_beside_the_files_count(tmp_path: Path) -> None:
     assert source.column("label")[:3].tolist() == [1, 2, 3]
 
 
+def test_lists_of_classes_that_differ_between_folders_are_refused(tmp_path: Path) -> None:
+    for folder, names in (("a", "fir\nash\n"), ("b", "ash\nfir\n"), ("c", None)):
+        (tmp_path / folder).mkdir()
+        numbered(tmp_path / folder, [0, 1])
+        if names is not None:
+            (tmp_path / folder / "classes.txt").write_text(names)
+    pattern = str(tmp_path / "*" / "*.tfrecord")
+    with pytest.raises(ps.DataError, match=r"b/classes\.txt: it lists ash, fir, and .*a/classes\.txt lists fir, ash"):
+        ps.TFRecords(pattern)
+    assert ps.TFRecords(pattern, classes="yew,box").classes == ("yew", "box")
+    (tmp_path / "b" / "classes.txt").write_text("fir\nash\n")
+    assert ps.TFRecords(pattern).classes == ("fir", "ash")
+
+
 def test_names_without_numbers_are_sorted(tmp_path: Path) -> None:
     records = [{"image": image_bytes(1), "label": name} for name in ("oak", "ash", "oak")]
     source = ps.TFRecords(write_records(tmp_path / "a.tfrecord", records))

@@ -58,13 +58,15 @@ def _differences(table: Table, choice: Choice) -> list[Problem]:
         elif not _alike(taken.holds, column.holds):
             what = f"column {taken.column!r} holds {column.holds.words}, and {taken.holds.words} in the first file"
             problems.append(Problem(table.where, None, what, remedy))
+        elif taken.holds.classes != column.holds.classes:
+            here, first = (", ".join(names) or "none" for names in (column.holds.classes, taken.holds.classes))
+            what = f"column {taken.column!r} has the classes {here}, and {first} in the first file"
+            problems.append(Problem(table.where, None, what, f"{remedy} and join them with ps.concat"))
     return problems
 
 
 def _alike(one: Holds, other: Holds) -> bool:
-    return (one.what, one.dtype, len(one.shape)) == (other.what, other.dtype, len(other.shape)) and (
-        one.classes == other.classes
-    )
+    return (one.what, one.dtype, len(one.shape)) == (other.what, other.dtype, len(other.shape))
 
 
 def _common(taken: Taken, tables: Sequence[Table]) -> Taken:

@@ -308,7 +308,7 @@ class ColumnSource(Sealed):
 
     def _labelled(self) -> tuple[dict[str, NDArray[np.int64]], tuple[str, ...]]:
         """Class numbers by field, and the names of the classes."""
-        names = self._options.class_names or listed_classes(self._tables[0])
+        names = self._options.class_names or listed_classes(self._tables)
         label = self._choice.label
         boxed = next((taken for taken in self._choice.taken if taken.field.name == "box_label"), None)
         if label is None:

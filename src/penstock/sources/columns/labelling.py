@@ -86,8 +86,28 @@ def _raise_unknown(
     raise DataError(problems)
 
 
-def listed_classes(table: Table) -> tuple[str, ...] | None:
-    """The names that a file lists beside its columns, such as an array `class_names`."""
+def listed_classes(tables: Sequence[Table]) -> tuple[str, ...] | None:
+    """The names that the files list beside their columns, such as an array `class_names`; files must agree."""
+    listed = [(table, names) for table in tables if (names := _listed(table)) is not None]
+    if not listed:
+        return None
+    first, classes = listed[0]
+    problems = [
+        Problem(
+            table.where,
+            None,
+            f"it lists the classes {', '.join(names)}, and {first.where} lists {', '.join(classes)}",
+            "Pass the classes that hold for all files, or open the files one by one and join them with ps.concat",
+        )
+        for table, names in listed
+        if names != classes
+    ]
+    if problems:
+        raise DataError(problems)
+    return classes
+
+
+def _listed(table: Table) -> tuple[str, ...] | None:
     for name, column in table.aside.items():
         if is_class_list(name, column.holds):
             return tuple(str(value) for value in column.whole())

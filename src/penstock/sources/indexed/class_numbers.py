@@ -4,7 +4,7 @@
 * Numbers stay as they are: class k is number k. A file whose numbers begin with 1 is read with `first_class=1`.
 * `first_class="auto"` is 1 where 0 never occurs and, with `classes` given, the highest number is how many they are;
   and for objects in boxes, whose numbers begin with 1 by custom, where 0 never occurs. Else it is 0.
-* Without `classes`, a file classes.txt beside the first file counts as them: one name per line.
+* Without `classes`, a file classes.txt beside the files counts as them: one name per line, the same in every folder.
 * Numbers first: names that have no number follow them. Where one name has two numbers, or one number two names, only
   names count, in the order of the alphabet.
 * −1 is "no label". A number that has no name is called by itself: class "7".
@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from penstock.errors import RecipeError
+from penstock.errors import DataError, Problem, RecipeError
 from penstock.sources.paths import PathLike
 from penstock.sources.reading import parse_classes
 
@@ -107,7 +107,28 @@ def classes_from(plain: Mapping[str, Any]) -> ClassNumbers:
     return ClassNumbers(tuple(plain["names"]), plain["by_name"], plain["first"], tuple(plain["unknown"]))
 
 
-def stated_classes(classes: PathLike | Sequence[str] | None, first_file: str) -> tuple[str, ...] | None:
-    """The classes that the user gives, else those of classes.txt beside the first file."""
-    beside = Path(first_file).with_name("classes.txt")
-    return parse_classes(beside if classes is None and beside.is_file() else classes)
+def stated_classes(classes: PathLike | Sequence[str] | None, files: Sequence[str]) -> tuple[str, ...] | None:
+    """The classes that the user gives, else those of classes.txt beside the files; folders must agree about them."""
+    if classes is not None:
+        return parse_classes(classes)
+    beside = [Path(folder, "classes.txt") for folder in dict.fromkeys(str(Path(file).parent) for file in files)]
+    stated = {str(file): names for file in beside if file.is_file() and (names := parse_classes(file))}
+    _refuse_other_lists(stated)
+    return next(iter(stated.values()), None)
+
+
+def _refuse_other_lists(stated: Mapping[str, tuple[str, ...]]) -> None:
+    """One number must not mean two classes."""
+    first = next(iter(stated), "")
+    problems = [
+        Problem(
+            file,
+            None,
+            f"it lists {', '.join(names)}, and {first} lists {', '.join(stated[first])}",
+            "Pass the classes that hold for all files, or open the folders one by one and join them with ps.concat",
+        )
+        for file, names in stated.items()
+        if names != stated[first]
+    ]
+    if problems:
+        raise DataError(problems)

@@ -51,7 +51,7 @@ def record_options(
 ) -> RecordOptions:
     """Options as a user writes them, checked."""
     pairs = None if fields is None else tuple((name, _hashable(one)) for name, one in fields.items())
-    return RecordOptions(pairs, stated_classes(classes, files[0]), first_class, box_units, compression)
+    return RecordOptions(pairs, stated_classes(classes, files), first_class, box_units, compression)
 
 
 def _hashable(one: Any) -> Any:

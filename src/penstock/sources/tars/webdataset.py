@@ -54,7 +54,7 @@ class WebDataset(IndexedSource):
     ) -> None:
         files = tar_files(paths)
         stated = None if fields is None else tuple(fields.items())
-        options = TarOptions(stated, stated_classes(classes, files[0]), first_class, on_missing)
+        options = TarOptions(stated, stated_classes(classes, files), first_class, on_missing)
         self._given = provenance(paths=paths, classes=classes)
         self._open([state_of(path) for path in files], options)
 
