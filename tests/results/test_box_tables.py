@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import copy
 import json
+import pickle
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -168,3 +172,67 @@ def test_a_layer_that_was_there_is_replaced_as_a_whole(tmp_path: Path) -> None:
         table(count, TURNED).save(tmp_path / "crowns.gpkg")
         table(count, TURNED).save(tmp_path / "crowns.shp")
     assert len(gpd.read_file(tmp_path / "crowns.gpkg")) == len(gpd.read_file(tmp_path / "crowns.shp")) == 1
+
+
+OLD = {"x1": "xmin", "y1": "ymin", "x2": "xmax", "y2": "ymax"}
+PLACES = pytest.mark.parametrize("place", [None, TURNED], ids=["photo", "map"])
+
+
+@PLACES
+@pytest.mark.parametrize(
+    "changed",
+    [
+        lambda found: found,
+        lambda found: found.copy(),
+        lambda found: copy.deepcopy(found),
+        lambda found: pickle.loads(pickle.dumps(found)),
+        lambda found: found[found["score"] > 0],
+        lambda found: found.query("score > 0").sort_values("ymin").reset_index(drop=True),
+        lambda found: found.iloc[:2],
+        lambda found: found.assign(area=1.0),
+        lambda found: pd.concat([found, found], ignore_index=True),
+        lambda found: found[["xmin", "ymin", "xmax", "ymax", "score"]],
+        lambda found: found.drop(columns=["geometry"], errors="ignore"),
+    ],
+    ids=["made", "copy", "deepcopy", "pickle", "mask", "query", "slice", "assign", "concat", "columns", "plain"],
+)
+def test_old_column_names_read_the_new_columns_and_say_so(
+    place: Georeference | None, changed: Callable[[Any], Any]
+) -> None:
+    found = changed(table(place=place))
+    assert not set(OLD) & set(found.columns)
+    for old, new in OLD.items():
+        with pytest.warns(DeprecationWarning, match=f"{old!r} is called {new!r}") as seen:
+            as_item, as_attribute = found[old], getattr(found, old)
+        assert [one.filename for one in seen] == [__file__] * 2
+        pd.testing.assert_series_equal(as_item, found[new])
+        pd.testing.assert_series_equal(as_attribute, found[new])
+    with pytest.warns(DeprecationWarning, match="'x1' is called 'xmin' and 'y2' is called 'ymax'"):
+        assert list(found[["x1", "y2", "score"]].columns) == ["xmin", "ymax", "score"]
+
+
+@PLACES
+def test_setting_an_old_column_name_changes_the_column_and_adds_none(place: Georeference | None) -> None:
+    found = table(place=place)
+    columns = list(found.columns)
+    with pytest.warns(DeprecationWarning, match="'x1' is called 'xmin'"):
+        found["x1"] = [7.0, 8.0]
+    with pytest.warns(DeprecationWarning, match="'y1' is called 'ymin'"):
+        found.y1 = [9.0, 10.0]
+    assert list(found.columns) == columns
+    assert found["xmin"].tolist() == [7.0, 8.0] and found["ymin"].tolist() == [9.0, 10.0]
+
+
+@PLACES
+def test_a_column_that_the_user_calls_x1_is_just_that(place: Georeference | None) -> None:
+    found = table(place=place).rename(columns={"xmin": "x1"})
+    assert found["x1"].tolist() == found.x1.tolist() == [1.25, 100.0]
+    with pytest.raises(KeyError, match="xmin"):
+        found["xmin"]
+
+
+def test_other_unknown_columns_are_still_errors() -> None:
+    with pytest.raises(KeyError, match="x3"):
+        table()["x3"]
+    with pytest.raises(AttributeError, match="x3"):
+        _ = table().x3

@@ -55,7 +55,7 @@ class Evaluation:
         from penstock.prediction.tables import write_table
 
         rows: Any = self.table.to_dict("records")
-        return write_table(target, [rows])
+        return write_table(target, [rows], columns=list(self.table.columns))
 
 
 @refuses_urls(model="run")
@@ -126,7 +126,14 @@ def evaluate(
     for found in answered(model, source, options, lambda batch: on_cpu(model.judge(batch))):
         scores.update(found.answers, found.batch)
         rows += rows_of(model, source, found, lists_problems=False)
-    return Evaluation(scores.compute(), scores.details(), pd.DataFrame(rows), len(source), precision_facts(model))
+    if model.task.kind == "detection":
+        from penstock.results.box_tables import FOUND_COLUMNS, BoxTable
+
+        # Without rows the table has its columns all the same.
+        table: pd.DataFrame = BoxTable(rows, columns=None if rows else ["image_path", *FOUND_COLUMNS[:-1]])
+    else:
+        table = pd.DataFrame(rows)
+    return Evaluation(scores.compute(), scores.details(), table, len(source), precision_facts(model))
 
 
 def _evaluate_videos(

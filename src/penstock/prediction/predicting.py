@@ -50,8 +50,8 @@ def predict(
     is given back. Answers do not depend on `batch_size` or `workers`. With `on_bad_sample="skip"` a file that cannot
     be read has a row without an answer, and the reason in the column `problem`.
 
-    A detector gives a row for each box: x1 y1 x2 y2, label, score, image_path, and geometry where the image is on a
-    map; rasters of any size are looked at window by window. Its table can be saved as .gpkg, .geojson, .shp,
+    A detector gives a row for each box: xmin ymin xmax ymax, label, score, image_path, and geometry where the image
+    is on a map; rasters of any size are looked at window by window. Its table can be saved as .gpkg, .geojson, .shp,
     .parquet, .csv and .json (COCO), `options` are those of `FindingOptions`, `attrs["problems"]` the skipped, and
     `attrs["notes"]` which images were brought to the coordinate system of the first, or have none.
     With `output`, work that was interrupted goes on where it stopped when the same is asked for again.

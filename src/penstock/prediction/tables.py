@@ -24,16 +24,19 @@ def check_table_name(path: str | Path) -> None:
         raise RecipeError(f"output={str(path)!r}: there is no folder {Path(path).parent}. Make it first.")
 
 
-def write_table(path: str | Path, batches: Iterable[Rows]) -> Path:
-    """Write rows as they come, and give the file its name when the last one is there."""
+def write_table(path: str | Path, batches: Iterable[Rows], columns: Sequence[str] = ()) -> Path:
+    """Write rows as they come, and give the file its name when the last one is there.
+
+    `columns` are those of a table without rows.
+    """
     check_table_name(path)
     write = {".csv": _csv, ".jsonl": _json_lines, ".parquet": _parquet}[Path(path).suffix]
     with whole_file(path) as partial:
-        write(partial, (rows for rows in batches if rows))
+        write(partial, (rows for rows in batches if rows), columns)
     return Path(path)
 
 
-def _csv(path: Path, batches: Iterator[Rows]) -> None:
+def _csv(path: Path, batches: Iterator[Rows], columns: Sequence[str]) -> None:
     with path.open("w", newline="", encoding="utf-8") as file:
         writer = None
         for rows in batches:
@@ -41,15 +44,17 @@ def _csv(path: Path, batches: Iterator[Rows]) -> None:
                 writer = csv.DictWriter(file, list(rows[0]))
                 writer.writeheader()
             writer.writerows(rows)
+        if writer is None and columns:
+            csv.DictWriter(file, columns).writeheader()
 
 
-def _json_lines(path: Path, batches: Iterator[Rows]) -> None:
+def _json_lines(path: Path, batches: Iterator[Rows], columns: Sequence[str]) -> None:
     with path.open("w", encoding="utf-8") as file:
         for rows in batches:
             file.writelines(json.dumps(plain(row), ensure_ascii=False) + "\n" for row in rows)
 
 
-def _parquet(path: Path, batches: Iterator[Rows]) -> None:
+def _parquet(path: Path, batches: Iterator[Rows], columns: Sequence[str]) -> None:
     import pyarrow as pa
     import pyarrow.parquet as parquet
 
@@ -59,6 +64,8 @@ def _parquet(path: Path, batches: Iterator[Rows]) -> None:
             schema = _schema(rows[0], pa) if writer is None else writer.schema
             writer = writer or parquet.ParquetWriter(path, schema)
             writer.write_table(pa.Table.from_pylist([dict(row) for row in rows], schema=schema))
+        if writer is None:
+            parquet.write_table(pa.table({name: pa.array([], pa.string()) for name in columns}), path)
     finally:
         if writer is not None:
             writer.close()

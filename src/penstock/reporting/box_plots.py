@@ -17,6 +17,7 @@ from penstock.codecs.map_files import gdal, open_raster
 from penstock.codecs.resizing import resized, side_target
 from penstock.errors import DataError, Problem, RecipeError
 from penstock.reporting.drawing import draw_boxes, with_caption
+from penstock.results.box_frames import CORNERS
 from penstock.sources.rasters.raster_files import describe_raster
 from penstock.sources.rasters.raster_options import PixelOptions
 from penstock.sources.rasters.raster_pixels import to_rgb
@@ -73,7 +74,7 @@ def _drawn(table: Any, name: str, folder: Path, longest_side: int) -> Picture:
     mine = table[table["image_path"] == name]
     names = list(dict.fromkeys([*table.classes, *table["label"].tolist()]))
     numbers = np.array([names.index(label) for label in mine["label"]], np.int64)
-    corners = mine[["x1", "y1", "x2", "y2"]].to_numpy(np.float64) * factor
+    corners = mine[list(CORNERS)].to_numpy(np.float64) * factor
     draw_boxes(picture, corners, numbers, names)
     count = "1 box" if len(mine) == 1 else f"{len(mine):,} boxes"
     return with_caption(picture, f"{Path(name).name}  {count}")

@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 if TYPE_CHECKING:
     import pandas as pd
 
-BOX_COLUMNS = ("image_path", "xmin", "ymin", "xmax", "ymax", "label")
+CORNERS = ("xmin", "ymin", "xmax", "ymax")
+BOX_COLUMNS = ("image_path", *CORNERS, "label")
 
 
 def box_frame(

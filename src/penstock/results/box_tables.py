@@ -1,15 +1,17 @@
 """The table of found boxes: a DataFrame, a GeoDataFrame where the images are on a map, which can save itself.
 
-    x1 y1 x2 y2     pixels of the image, kept as floats          score        how sure the model is, 0 to 1
-    label           the name of the class                        image_path   which image
-    geometry        the outline on the map
+    xmin ymin xmax ymax   pixels of the image, kept as floats    score        how sure the model is, 0 to 1
+    label                 the name of the class                  image_path   which image
+    geometry              the outline on the map
 
-A table without rows has all of its columns. Choosing rows gives a table of the same kind.
+A table without rows has all of its columns. Choosing rows gives a table of the same kind. Columns have the names that
+they have in files; the names of earlier versions, x1 y1 x2 y2, still read and write them, with a warning.
 """
 
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -19,17 +21,55 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from penstock.errors import RecipeError
+from penstock.results.box_frames import CORNERS
 from penstock.results.georeferences import Georeference
 
 if TYPE_CHECKING:
     from penstock.results.map_tables import MapBoxTable
 
-FOUND_COLUMNS = ("x1", "y1", "x2", "y2", "label", "score", "image_path")
+FOUND_COLUMNS = (*CORNERS, "label", "score", "image_path")
+# Names that columns had in earlier versions, and today's.
+OLD_NAMES = dict(zip(("x1", "y1", "x2", "y2"), CORNERS, strict=True))
 # What a table knows beside its rows; pandas carries these along.
 KNOWN = ("classes", "image_sizes")
 
 
-class SavesBoxes:
+class OldColumnNames:
+    """Tables whose columns can be read and set by their names of earlier versions, as items and as attributes."""
+
+    def __getitem__(self, key: Any) -> Any:
+        return self._as_boxes(super().__getitem__(_todays_names(self, key)))  # type: ignore[misc]
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        super().__setitem__(_todays_names(self, key), value)  # type: ignore[misc]
+
+    def __getattr__(self, name: str) -> Any:
+        return super().__getattr__(_todays_names(self, name) if name in OLD_NAMES else name)  # type: ignore[misc]
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        super().__setattr__(_todays_names(self, name) if name in OLD_NAMES else name, value)
+
+    def _as_boxes(self, made: Any) -> Any:
+        """What was made of a part of this table, which pandas may have made of another kind."""
+        return made
+
+
+def _todays_names(table: Any, key: Any) -> Any:
+    """A column, or a list of them, by today's names, with a warning; a column that the user added keeps its name."""
+    asked = key if isinstance(key, list) else [key]
+    there = table.columns
+    old = [one for one in asked if isinstance(one, str) and one in OLD_NAMES and one not in there]
+    renamed = {one: OLD_NAMES[one] for one in old if OLD_NAMES[one] in there}
+    if not renamed:
+        return key
+    names = " and ".join(f"{one!r} is called {now!r}" for one, now in renamed.items())
+    what = f"the column {names} now, as in files; the old name will be removed in a later version."
+    warnings.warn(what, DeprecationWarning, stacklevel=3)
+    todays = [renamed[one] if isinstance(one, str) and one in renamed else one for one in asked]
+    return todays if isinstance(key, list) else todays[0]
+
+
+class SavesBoxes(OldColumnNames):
     """What both kinds of tables can do."""
 
     classes: tuple[str, ...] = ()
@@ -42,7 +82,7 @@ class SavesBoxes:
         return save_boxes(self, path)
 
 
-class BoxTable(SavesBoxes, pd.DataFrame):
+class BoxTable(SavesBoxes, pd.DataFrame):  # type: ignore[misc] # the stubs of pandas call __getattr__ final
     """Boxes in images that are on no map."""
 
     _metadata: ClassVar[list[str]] = list(KNOWN)

@@ -20,6 +20,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from penstock.errors import RecipeError, nearest, require
+from penstock.results.box_frames import CORNERS
+from penstock.results.box_tables import FOUND_COLUMNS
 from penstock.storage.whole_files import whole_file, whole_files
 from penstock.wording import counted
 
@@ -28,7 +30,6 @@ if TYPE_CHECKING:
 
 DRIVERS = {".gpkg": "GPKG", ".geojson": "GeoJSON", ".shp": "ESRI Shapefile"}
 ENDINGS = (*DRIVERS, ".parquet", ".csv", ".json")
-WRITTEN_NAMES = {"x1": "xmin", "y1": "ymin", "x2": "xmax", "y2": "ymax"}
 _APART = "Write .csv, .parquet or .json, or predict those images apart."
 # Of a degree: some nanometres, so that a round trip stays within a millionth of a pixel.
 GEOJSON_DECIMALS = 13
@@ -68,7 +69,7 @@ def check_places(target: Path, unplaced: Sequence[str], count: int) -> None:
 def save_boxes(table: Any, path: str | os.PathLike[str]) -> Path:
     """Write a table of boxes, in the format that the ending of the name says."""
     target = check_box_output(path, on_map=_on_map(table))
-    missing = [name for name in (*WRITTEN_NAMES, "label", "score", "image_path") if name not in table.columns]
+    missing = [name for name in FOUND_COLUMNS if name not in table.columns]
     if missing:
         raise RecipeError(f"the table has no column {', '.join(missing)}, which a file of boxes needs.")
     ending = target.suffix.lower()
@@ -101,7 +102,7 @@ def _refuse_lost_places(table: Any, target: Path) -> None:
 def _write_layer(table: Any, target: Path) -> None:
     pyogrio = require("pyogrio", "geo", "Writing layers")
     ending = target.suffix.lower()
-    layer = table.rename(columns=WRITTEN_NAMES).reset_index(drop=True)
+    layer = table.reset_index(drop=True)
     options: dict[str, Any] = {}
     if ending == ".geojson":
         layer = layer.to_crs("EPSG:4326")
@@ -114,13 +115,12 @@ def _write_layer(table: Any, target: Path) -> None:
 
 
 def _write_table(table: Any, target: Path) -> None:
-    written = table.rename(columns=WRITTEN_NAMES)
     with whole_file(target) as partial:
         if target.suffix.lower() == ".csv":
-            plain: pd.DataFrame = written.drop(columns="geometry", errors="ignore")
+            plain: pd.DataFrame = table.drop(columns="geometry", errors="ignore")
             plain.to_csv(partial, index=False)
         else:
-            written.to_parquet(partial, index=False)
+            table.to_parquet(partial, index=False)
 
 
 def _coco(table: Any) -> dict[str, list[dict[str, Any]]]:
@@ -129,7 +129,7 @@ def _coco(table: Any) -> dict[str, list[dict[str, Any]]]:
     classes = list(dict.fromkeys([*table.classes, *table["label"].tolist()]))
     image_ids = {name: number for number, name in enumerate(images, start=1)}
     class_ids = {name: number for number, name in enumerate(classes, start=1)}
-    corners = table[list(WRITTEN_NAMES)].to_numpy(np.float64)
+    corners = table[list(CORNERS)].to_numpy(np.float64)
     rows = zip(corners.tolist(), table["label"], table["score"].tolist(), table["image_path"], strict=True)
     return {
         "images": [_coco_image(name, number, table.image_sizes.get(name)) for name, number in image_ids.items()],

@@ -7,11 +7,12 @@ from typing import Any, ClassVar
 
 import geopandas as gpd
 import numpy as np
+import pandas as pd
 import shapely
 from numpy.typing import NDArray
 from pyproj import CRS
 
-from penstock.results.box_tables import KNOWN, SavesBoxes
+from penstock.results.box_tables import KNOWN, BoxTable, SavesBoxes
 from penstock.results.georeferences import Georeference
 from penstock.wording import counted
 
@@ -20,6 +21,14 @@ class MapBoxTable(SavesBoxes, gpd.GeoDataFrame):  # type: ignore[misc] # mypy do
     """Boxes in images that are on a map; without its geometry it is a plain table of boxes."""
 
     _metadata: ClassVar[list[str]] = [*gpd.GeoDataFrame._metadata, *KNOWN]
+
+    def _constructor_from_mgr(self, mgr: Any, axes: Any) -> Any:
+        # Where pandas makes a table of part of this one, such as `drop(columns="geometry")`.
+        return self._as_boxes(super()._constructor_from_mgr(mgr, axes))
+
+    def _as_boxes(self, made: Any) -> Any:
+        """What geopandas makes a plain DataFrame of is a table of boxes still."""
+        return BoxTable(made).__finalize__(self) if type(made) is pd.DataFrame else made
 
 
 def outlines_on_map(

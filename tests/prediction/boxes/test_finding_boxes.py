@@ -22,7 +22,7 @@ from penstock.codecs.images import encode_image  # noqa: E402
 from penstock.results.box_scores import ImageBoxes, score_boxes  # noqa: E402
 from scene_making import Scenes, scene  # noqa: E402
 
-CORNERS = ["x1", "y1", "x2", "y2"]
+CORNERS = ["xmin", "ymin", "xmax", "ymax"]
 
 
 def f1_of(table: Any, boxes: Any) -> float:
@@ -47,6 +47,23 @@ def test_a_small_detector_learns_to_find_crowns(crowns_run: ps.Run) -> None:
     logged = [line for line in crowns_run.metrics() if "box_recall" in line]
     assert len(logged) == 16
     assert {"box_precision", "box_f1", "ap50", "Fir_recall", "val_loss"} <= set(logged[-1])
+
+
+def test_the_table_of_an_evaluation_has_the_names_of_files_also_without_rows(
+    crowns_run: ps.Run, tmp_path: Path
+) -> None:
+    import pandas as pd
+
+    data = Scenes(4, first=9000, sizes=(128, 150))
+    found = ps.evaluate(crowns_run, data).table
+    assert {*CORNERS, "label", "score"} <= set(found.columns) and len(found) > 0
+    with pytest.warns(DeprecationWarning, match="'x1' is called 'xmin'"):
+        assert found["x1"].tolist() == found["xmin"].tolist()
+    nothing = ps.evaluate(ps.load(crowns_run).changed(score_threshold=1.0), data)
+    assert len(nothing.table) == 0
+    for ending, read in ((".csv", pd.read_csv), (".parquet", pd.read_parquet)):
+        empty: Any = read(nothing.save(tmp_path / f"nothing{ending}"))
+        assert list(empty.columns) == ["image_path", *CORNERS, "label", "score"] and len(empty) == 0
 
 
 def test_a_raster_gives_a_table_on_the_map(crowns_run: ps.Run, raster: Callable[..., Path], tmp_path: Path) -> None:
@@ -184,7 +201,7 @@ def test_nothing_is_looked_for_outside_of_the_polygons(
     area.to_file(tmp_path / "area.gpkg")
     everything = ps.predict(crowns_run, path, tile_px=256)
     within = ps.predict(crowns_run, path, tile_px=256, within=tmp_path / "area.gpkg")
-    assert_same(within, everything[(everything["x1"] + everything["x2"]) / 2 < 256].reset_index(drop=True))
+    assert_same(within, everything[(everything["xmin"] + everything["xmax"]) / 2 < 256].reset_index(drop=True))
     with pytest.raises(ps.DataError, match="cannot be read as a layer"):
         ps.predict(crowns_run, path, within=tmp_path / "missing.gpkg")
 

@@ -22,7 +22,7 @@ from penstock.reporting.box_plots import plot_boxes  # noqa: E402
 from raster_making import write_raster  # noqa: E402
 from spot_making import MODEL, picture  # noqa: E402
 
-CORNERS = ["x1", "y1", "x2", "y2"]
+CORNERS = ["xmin", "ymin", "xmax", "ymax"]
 PIXELS = picture(200, 160, 3)
 BANDS = PIXELS.transpose(2, 0, 1)
 UTM = {"crs": "EPSG:32617", "transform": Affine(0.1, 0, 500_000, 0, -0.1, 4_000_000)}
@@ -61,7 +61,7 @@ def test_numbers_of_other_kinds_become_levels_by_the_rules_of_packing(
     path = write_raster(tmp_path / f"{kind}.tif", (BANDS.astype(np.float64) * factor).astype(kind), **UTM)
     table = found(path)
     assert len(table) == len(plain)
-    assert_same(table.sort_values(["y1", "x1"]), plain.sort_values(["y1", "x1"]))
+    assert_same(table.sort_values(["ymin", "xmin"]), plain.sort_values(["ymin", "xmin"]))
 
 
 def test_nothing_is_found_where_there_are_no_data(tmp_path: Path, plain: Any) -> None:
@@ -69,7 +69,7 @@ def test_nothing_is_found_where_there_are_no_data(tmp_path: Path, plain: Any) ->
     bands[:, :, 100:] = 0
     table = found(write_raster(tmp_path / "half.tif", bands, nodata=0, **UTM))
     assert 0 < len(table) < len(plain)
-    assert ((table["x1"] + table["x2"]) / 2 < 104).all()
+    assert ((table["xmin"] + table["xmax"]) / 2 < 104).all()
 
 
 @pytest.mark.parametrize("level", [0, 255])

@@ -99,7 +99,7 @@ def test_windows_of_an_image_find_what_a_look_at_samples_finds(learned: Any, tmp
     (tmp_path / "scene.png").write_bytes(encode_image(source.scenes[0][0], "png"))
     model = ps.Model(TASK, learned, device="cpu")
     one, other = ps.predict(model, tmp_path / "scene.png", precision=precision), ps.predict(model, source)
-    corners = ["x1", "y1", "x2", "y2"]
+    corners = ["xmin", "ymin", "xmax", "ymax"]
     torch.testing.assert_close(
         torch.tensor(one[corners].to_numpy()),
         torch.tensor(other[corners].to_numpy()),

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from penstock.results.box_frames import CORNERS
 from penstock.tasks.task import Answers
 
 SAMPLE = "sample"
-CORNERS = ("x1", "y1", "x2", "y2")
 
 
 def box_rows(classes: Sequence[str], answers: Answers, least_score: float) -> list[dict[str, Any]]:

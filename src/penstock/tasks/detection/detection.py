@@ -313,7 +313,7 @@ class Detection:
         return BoxSetScores(self.classes, min_score=self.score_threshold)
 
     def rows(self, answers: Answers, batch: Batch) -> list[dict[str, Any]]:
-        """A row for each box: `sample` (its place in the batch), x1 y1 x2 y2, label and score."""
+        """A row for each box: `sample` (its place in the batch), xmin ymin xmax ymax, label and score."""
         from penstock.tasks.detection.box_rows import box_rows
 
         return box_rows(self.classes, answers, self.score_threshold)
