@@ -106,7 +106,7 @@ def test_a_trial_goes_through_flow_and_frames(tmp_path: Path) -> None:
 
 def test_weights_are_looked_at_before_any_stage(tmp_path: Path) -> None:
     task = replace(TASK, weights=str(tmp_path / "nothere.pth"))
-    with pytest.raises(ps.DataError, match=r"nothere\.pth: no such file"):
+    with pytest.raises(ps.DataError, match=r"nothere\.pth: this is no model: there is no such file"):
         trained(tmp_path / "mice", task)
     torch.save({"other.weight": torch.zeros(3)}, tmp_path / "other.pth")
     with pytest.raises(ps.RecipeError, match="not of a mobilenet_v2"):

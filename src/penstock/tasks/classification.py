@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     import torch
 
     from penstock.tasks.losses import SampleLosses
+    from penstock.tasks.taken_weights import Taken
     from penstock.tasks.task import Scores
 
 BALANCED = "balanced"
@@ -33,7 +34,7 @@ class Classification:
 
     classes           their names, in the order of the network's outputs; empty: those of the training data
     backbone          a network of torchvision by name, such as mobilenet_v2 or resnet18; tiny: for tests and demos
-    weights           what training begins with: imagenet, a file, hf://owner/name, or none for random weights
+    weights           what training begins with: imagenet, a Run, a file, hf://owner/name; none for random weights
     size              side of the images that the network sees, in px
     multi_label       a sample may have several labels at once, or none
     class_weights     how much each class counts: none, balanced (rare ones more), or a number for each
@@ -195,15 +196,21 @@ class Classification:
     def pretrained(self) -> Mapping[str, torch.Tensor] | None:
         """The weights to begin with; None for random ones. Downloads if the user asked for it."""
         from penstock.tasks.model_places import place_of
+        from penstock.tasks.taken_weights import need_model_of, need_same_setting
         from penstock.tasks.weights import pretrained_weights
 
-        return None if self.weights is None else pretrained_weights(place_of(self.weights), self.backbone)
+        if self.weights is None:
+            return None
+        found = pretrained_weights(place_of(self.weights), self.backbone)
+        need_model_of(found, self.kind, self.weights)
+        need_same_setting(found, "backbone", self.backbone, self.weights)
+        return found
 
-    def load_backbone(self, network: torch.nn.Module, weights: Mapping[str, torch.Tensor]) -> None:
-        """Take over pretrained weights; a head of other classes stays as it is, other differences are an error."""
+    def load_backbone(self, network: torch.nn.Module, weights: Mapping[str, torch.Tensor]) -> Taken:
+        """Take over pretrained weights; of the head the outputs of classes with the same name."""
         from penstock.tasks.weights import load_fitting
 
-        load_fitting(network, weights, self.backbone)
+        return load_fitting(network, weights, self.backbone, self.classes)
 
     def stages(self, network: torch.nn.Module) -> Sequence[tuple[str, torch.nn.Module]]:
         """Parts of the network in the order of the data; the last one holds the head."""

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
     from penstock.flow.flow import Flow
     from penstock.samples import Source
+    from penstock.tasks.taken_weights import Taken
 
 Shapes = Literal["fixed", "padded", "ragged"]
 Batch = dict[str, Any]  # what a flow delivers, as tensors on the device
@@ -114,8 +115,8 @@ class Task(Protocol):
         """The weights to begin with, for `load_backbone`; None for random ones. Downloads if the user asked for it."""
         ...
 
-    def load_backbone(self, network: torch.nn.Module, weights: Mapping[str, torch.Tensor]) -> None:
-        """Take over pretrained weights; keys that do not fit are an error that names them."""
+    def load_backbone(self, network: torch.nn.Module, weights: Mapping[str, torch.Tensor]) -> Taken | None:
+        """Take over pretrained weights, and say what was taken; keys that do not fit are an error that names them."""
         ...
 
     def stages(self, network: torch.nn.Module) -> Sequence[tuple[str, torch.nn.Module]]:

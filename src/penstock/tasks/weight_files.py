@@ -13,19 +13,61 @@ from typing import Any
 import torch
 
 from penstock.errors import DataError, Problem
+from penstock.storage.documents import load_json
 from penstock.storage.whole_files import whole_file
 
 SAFETENSORS = ".safetensors"
+META = "penstock"  # the key of what a file of ours says of itself
 Weights = dict[str, torch.Tensor]
 
 _OBJECT = re.compile(r"(?:GLOBAL|class|function|global)\s+([\w.]+\.\w+)")
 
 
-def read_weights(path: str | Path) -> Weights:
+class KnownWeights(dict[str, torch.Tensor]):
+    """Weights, with what their file says of them: the task that they are of, its classes and its other settings."""
+
+    kind: str = ""  # none: the file is not of Penstock
+    classes: tuple[str, ...] = ()
+    said: Mapping[str, Any] = {}
+
+    def named(self, weights: Weights) -> KnownWeights:
+        """Other weights with the same words."""
+        found = KnownWeights(weights)
+        found.kind, found.classes, found.said = self.kind, self.classes, self.said
+        return found
+
+
+def read_weights(path: str | Path) -> KnownWeights:
     """The weights in a file: a state_dict, a checkpoint that holds one, or safetensors; always onto the CPU."""
     if Path(path).suffix == SAFETENSORS:
-        return read_safetensors(path)[0]
-    return weights_in(read_torch(path), path)
+        weights, described = read_safetensors(path)
+        return with_own_words(weights, described_meta(described))
+    content = read_torch(path)
+    return with_own_words(weights_in(content, path), content.get(META) if isinstance(content, Mapping) else None)
+
+
+def described_meta(described: Mapping[str, str]) -> Any:
+    """What a safetensors file of ours says of itself; None for others."""
+    try:
+        return load_json(described[META])
+    except (KeyError, ValueError):
+        return None
+
+
+def with_own_words(weights: Weights, meta: Any) -> KnownWeights:
+    """Weights with the task, classes and settings that a file of Penstock names for them."""
+    found = KnownWeights(weights)
+    task = meta.get("task") if isinstance(meta, Mapping) else None
+    if not isinstance(task, Mapping) or not isinstance(task.get("settings"), Mapping):
+        return found
+    found.kind = str(task.get("kind", ""))
+    settings = task["settings"]
+    inner = settings.get("behaviour")  # a stage of a behaviour training has the settings of the whole in its own
+    found.said = inner if isinstance(inner, Mapping) else settings
+    names = found.said.get("behaviours", found.said.get("classes"))
+    if isinstance(names, (list, tuple)):
+        found.classes = tuple(str(name) for name in names)
+    return found
 
 
 def read_torch(path: str | Path, map_location: Any = "cpu") -> Any:

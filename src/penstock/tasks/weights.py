@@ -10,7 +10,7 @@ Nothing is downloaded unless a word above asks for it, and then only when a trai
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -19,6 +19,7 @@ from torch import nn
 
 from penstock.errors import DataError, Problem, RecipeError, require
 from penstock.tasks.backbones import TINY, head_name
+from penstock.tasks.taken_weights import COUNTERS, Taken, compare_classes, count_taken, model_kind, with_known_classes
 from penstock.tasks.weight_files import Weights, read_weights
 
 IMAGENET = "imagenet"
@@ -95,19 +96,46 @@ def unreachable(what: str, error: BaseException) -> DataError:
     return DataError([Problem(what, None, f"could not be downloaded: {reason}", remedy)])
 
 
-def load_fitting(network: nn.Module, weights: Mapping[str, torch.Tensor], name: str) -> None:
-    """Take over weights whose names and shapes fit. A head of other classes, or none, leaves ours as it is."""
+def load_fitting(
+    network: nn.Module, weights: Mapping[str, torch.Tensor], name: str, classes: Sequence[str] = ()
+) -> Taken:
+    """Take over weights whose names and shapes fit, and of the head the outputs of classes with the same name.
+
+    A head whose classes nobody knows is taken where it has as many outputs; else ours stays as it is.
+    """
     own = network.state_dict()
-    given = without_prefix(weights, own)
+    all_given = without_prefix(weights, own)
     head = head_name(network) + "."
-    given = {key: value for key, value in given.items() if not key.startswith(SIDE_HEADS) or key in own}
-    if any(key not in given or given[key].shape != own[key].shape for key in own if key.startswith(head)):
+    given = {key: value for key, value in all_given.items() if not key.startswith(SIDE_HEADS) or key in own}
+    theirs = tuple(getattr(weights, "classes", ()))
+    compared = compare_classes(theirs, classes)
+    why: tuple[str, ...] = ()
+    if theirs and theirs != tuple(classes) and compared.kept:
+        given = with_known_classes(given, own, {key: (0, 0) for key in own if key.startswith(head)}, theirs, classes)
+    elif (theirs and not compared.kept) or not _fits(given, own, head):
+        why = (f"the head is new ({_outputs(given, own, head, theirs)})",)
         given = {key: value for key, value in given.items() if not key.startswith(head)}
     wanted = {key for key in own if key in given or not key.startswith(head)}
     problems = differences(own, given, wanted)
     if problems:
         raise RecipeError(f"these weights are not of a {name}: {'; '.join(problems)}.")
     network.load_state_dict(given, strict=False)
+    unused = sum(key not in own for key in all_given)
+    return Taken(*count_taken(own, given), why, *compared, unused, model_kind(weights))
+
+
+def _fits(given: Weights, own: Mapping[str, torch.Tensor], head: str) -> bool:
+    return all(key in given and given[key].shape == own[key].shape for key in own if key.startswith(head))
+
+
+def _outputs(given: Weights, own: Mapping[str, torch.Tensor], head: str, theirs: Sequence[str]) -> str:
+    """Why a head is not taken."""
+    if theirs:
+        return "none of its classes has the same name there"
+    there = given.get(f"{head}weight")
+    if there is None:
+        return "the file has none"
+    return f"{len(there):,} outputs there, {len(own[f'{head}weight']):,} here"
 
 
 def without_prefix(weights: Mapping[str, torch.Tensor], own: Mapping[str, torch.Tensor]) -> Weights:
@@ -123,8 +151,7 @@ def without_prefix(weights: Mapping[str, torch.Tensor], own: Mapping[str, torch.
 
 def differences(own: Mapping[str, torch.Tensor], given: Weights, wanted: set[str]) -> list[str]:
     """What is missing among the wanted weights, what is unknown, and what has another shape; in words."""
-    # Files from before torch counted batches lack these numbers; nothing is computed with them.
-    missing = [key for key in wanted if key not in given and not key.endswith("num_batches_tracked")]
+    missing = [key for key in wanted if key not in given and not key.endswith(COUNTERS)]
     extra = [key for key in given if key not in own]
     other = [
         f"{key} ({_shape(given[key])} instead of {_shape(own[key])})"

@@ -23,6 +23,7 @@ from penstock.runs.layout import plain
 from penstock.seeds import random_bits
 from penstock.tasks.checkpoints import read_checkpoint
 from penstock.tasks.precisions import computed_precision
+from penstock.tasks.taken_weights import Taken
 from penstock.tasks.task import Batch, Scores, Task
 from penstock.training.batch_statistics import learned_statistics
 from penstock.training.feeds import Feed, Rank
@@ -62,8 +63,10 @@ class Module(lightning.LightningModule):
         learning_rate: float,
         feed: Feed | None = None,
         recipe: Mapping[str, Any] | None = None,
+        taken: Taken | None = None,
     ) -> None:
         super().__init__()
+        self.taken = taken  # from the weights that training begins with
         self.task, self.network, self.options, self.feed = task, network, options, feed
         self.learning_rate, self.recipe = learning_rate, plain(recipe or {})
         self.save_hyperparameters(self._hyperparameters())  # which Lightning gives to every logger

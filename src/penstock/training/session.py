@@ -80,6 +80,7 @@ class Session:
         self.on_device = int(start.chosen.get("on_device", self.batch_size))
         self._precision = chosen_precision(settings.train, device)
         self._recipe = settings.sections(task)
+        self._is_beginning_told = False
         self._writer = RunWriter(self.folder) if is_first_rank() else None
 
     # Words
@@ -170,6 +171,7 @@ class Session:
         self._rewind(progress)
         feed = feed_of(self.task, self.data, self.on_device, train, self.settings.feed, self.extras.transform)
         module = module_of(self.task, train, feed, global_batch_size=self.batch_size, recipe=self._recipe)
+        self._tell_beginning(module)
         self._tell_needs(module)
         self._write_settings(module, None)
         stopping = Stopping(self.folder / "checkpoints" / LAST if train.checkpoints else None)
@@ -233,6 +235,12 @@ class Session:
 
     # What is said and written of it
 
+    def _tell_beginning(self, module: Module) -> None:
+        """What was taken from the given weights; a resumed training has gone on from there."""
+        if module.taken is not None and self._checkpoint is None and not self._is_beginning_told:
+            self.say(module.taken.line(str(getattr(self.task, "weights", "the given weights"))))
+            self._is_beginning_told = True
+
     def _tell_needs(self, module: Module) -> None:
         if self._writer is None:
             return
@@ -256,6 +264,8 @@ class Session:
             return
         data = facts_of(self.data)
         chosen: dict[str, Any] = {"data": data, "train": self._chosen(module), "goal": self.goal._asdict()}
+        if module.taken is not None:
+            chosen["weights"] = module.taken.facts()
         if feed:
             chosen["feed"] = plain({name: feed[name] for name in ("workers", "prefetch") if name in feed})
         self._writer.write_settings(self._recipe, chosen)

@@ -28,6 +28,7 @@ from penstock.samples import Source
 from penstock.tasks.behaviour.behaviour import Behaviour
 from penstock.tasks.behaviour.feature_windows import FeatureWindows, VideoFeatures
 from penstock.tasks.precisions import computed_precision
+from penstock.tasks.taken_weights import Taken, taken_from
 from penstock.training.data_splits import TrainingData, facts_of
 from penstock.training.environment import environment, now
 from penstock.training.options import AUTO, TrainOptions
@@ -51,7 +52,10 @@ class StagedTraining:
         self.task: Behaviour = task
         self.data, self.settings, self.extras, self.start = data, settings, extras, start
         self.folder = Path(settings.run.folder)
-        self._check_weights()  # before anything is written: settings with a wrong path are no Run to go on with
+        # Before anything is written: settings with a wrong path are no Run to go on with.
+        self._taken: dict[str, Taken | None] = {}
+        for name in self.task.stage_names if self.task.weights is not None else ():
+            self._taken[name] = self._taken_by(name)
         self._writer = RunWriter(self.folder) if is_first_rank() else None
 
     def run(self) -> Run:
@@ -71,6 +75,10 @@ class StagedTraining:
         if self._writer is None:
             return
         chosen = {"data": facts_of(self.data), "goal": self.task.goal._asdict()}
+        weights = str(self.task.weights)
+        taken = {name: one.line(weights) for name, one in self._taken.items() if one is not None}
+        if taken:
+            chosen["weights"] = taken
         self._writer.write_settings(self.settings.sections(self.task), chosen)
         self._writer.forget_metrics_after(-1)  # the line of the whole chain is written at the end, and once
         self._writer.write_environment({**environment(), "started": now(), "outcome": "running"})
@@ -88,15 +96,22 @@ class StagedTraining:
 
     # Stages
 
-    def _check_weights(self) -> None:
-        """Load the weights of the streams once and throw them away: hours of the flow stage come before they are used.
+    def _taken_by(self, name: str) -> Taken | None:
+        """What a stage takes from the given weights: they are loaded once and thrown away, hours before they are used.
 
-        A frames stage that is finished needs them no more.
+        A finished stage needs them no more, and its Run says what it took. Nor does the sequence stage after streams
+        that began with a plain network.
         """
-        frames = self.folder / layout.STAGES / "frames"
-        if self.task.weights is not None and not _is_finished(frames):
-            stage: Any = self.task.stage("frames")
-            begun_network(stage, self.settings.train.seed)
+        folder = self.folder / layout.STAGES / name
+        if name == "sequence" and _is_finished(folder.with_name("frames")):
+            streams = self._taken["frames"]
+            if streams is None or not streams.model.startswith(self.task.kind):
+                return None
+        if not _is_finished(folder):
+            stage: Any = self.task.stage(name)
+            return begun_network(stage, self.settings.train.seed).taken
+        facts = Run(folder).chosen.get("weights")
+        return None if facts is None else taken_from(facts)
 
     def _train(self) -> None:
         flow = self._stage("flow", self.data, None)
@@ -116,6 +131,8 @@ class StagedTraining:
         """Train one stage, or go on with it, or take it as it is when it is finished."""
         folder = self.folder / layout.STAGES / name
         stage: Any = self.task.stage(name, None if before is None else str(before.checkpoint("best")))
+        if name == "sequence":
+            stage = replace(stage, is_warm=self._taken.get(name) is not None)
         run = replace(self.settings.run, folder=str(folder))
         settings = replace(self.settings, run=run, train=self._options(name, data))
         if settings.train.fast_dev_run:
@@ -137,7 +154,7 @@ class StagedTraining:
             patience = task.patience if train.early_stopping is None else train.early_stopping
             return replace(train, learning_rate=rate, early_stopping=patience, monitor=self._monitor(data))
         own: dict[str, Any] = {
-            "learning_rate": AUTO,
+            "learning_rate": FINE_RATE if self._is_warm(name) else AUTO,
             "freeze": None,
             "optimizer": "adamw",
             "schedule": "cosine",
@@ -150,6 +167,11 @@ class StagedTraining:
         return replace(
             train, epochs=task.sequence_epochs, batch_size=AUTO, early_stopping=patience, monitor=monitor, **own
         )
+
+    def _is_warm(self, name: str) -> bool:
+        """Whether a stage begins with what a model has learned before."""
+        taken = self._taken.get(name)
+        return taken is not None and taken.tensors_taken > 0
 
     def _monitor(self, data: TrainingData) -> str:
         """F1, unless the validation split has no behaviour that it could be told of: then the loss."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import lightning.pytorch as lightning
 import torch
@@ -14,6 +14,7 @@ from lightning.pytorch.utilities.exceptions import MisconfigurationException
 from penstock.errors import RecipeError
 from penstock.samples import Source
 from penstock.storage.locations import refuses_urls
+from penstock.tasks.taken_weights import Taken
 from penstock.tasks.task import Goal, Task
 from penstock.training.accelerators import need_accelerator
 from penstock.training.checkpoints import KeepCheckpoints, WholeCheckpoints
@@ -153,7 +154,8 @@ def module_for(task: Task, data: Any = None, *, transform: Callable[..., Any] | 
     settings = settings_of(own)
     if data is None:
         rate = learning_rate(settings.train, chosen_batch_size(settings.train, 2**62, device_type(settings.train)))
-        return Module(task, begun_network(task, settings.train.seed), settings.train, learning_rate=rate)
+        begun = begun_network(task, settings.train.seed)
+        return Module(task, begun.network, settings.train, learning_rate=rate, taken=begun.taken)
     parts = training_data(data, settings.data, settings.feed.on_bad_sample)
     task = fitted_task(task, parts)
     size = chosen_batch_size(settings.train, len(parts.train), device_type(settings.train))
@@ -195,20 +197,25 @@ def module_of(
 ) -> Module:
     """A module with a new network, for a training whose weights change after so many samples."""
     rate = learning_rate(options, (global_batch_size or feed.batch_size) * options.accumulate)
-    network = begun_network(task, options.seed)
-    return Module(task, network, options, learning_rate=rate, feed=feed, recipe=recipe)
+    begun = begun_network(task, options.seed)
+    return Module(task, begun.network, options, learning_rate=rate, feed=feed, recipe=recipe, taken=begun.taken)
 
 
-def begun_network(task: Task, seed: int) -> torch.nn.Module:
+class Begun(NamedTuple):
+    """A network before its training, and what it took over from given weights."""
+
+    network: torch.nn.Module
+    taken: Taken | None
+
+
+def begun_network(task: Task, seed: int) -> Begun:
     """A network with the weights that training begins with; the generator of the user stays as it was."""
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         network = task.network()
     pretrained = getattr(task, "pretrained", None)
     weights = pretrained() if pretrained is not None else None
-    if weights is not None:
-        task.load_backbone(network, weights)
-    return network
+    return Begun(network, None if weights is None else task.load_backbone(network, weights))
 
 
 def as_list(value: Any) -> list[Any]:

@@ -11,6 +11,7 @@ from torch import nn
 from penstock.errors import RecipeError
 from penstock.tasks.behaviour.sizes import Size
 from penstock.tasks.behaviour.streams import CompactStream, TwoStreams
+from penstock.tasks.taken_weights import Taken, count_taken
 from penstock.tasks.weight_files import Weights
 from penstock.tasks.weights import differences, without_prefix
 
@@ -18,8 +19,9 @@ HEADS = ("fc.", "classifier.")
 FIRST_LAYERS = ("conv1.weight", "stem.0.weight")
 
 
-def load_streams(streams: TwoStreams, weights: Mapping[str, torch.Tensor], size: Size) -> None:
+def load_streams(streams: TwoStreams, weights: Mapping[str, torch.Tensor], size: Size) -> Taken:
     """Both streams take over the weights of the plain network that they are made like; heads stay as they are."""
+    taken = 0
     bodies: list[nn.Module] = [streams.spatial]
     if not isinstance(streams.motion, CompactStream):
         bodies.append(streams.motion)
@@ -31,6 +33,9 @@ def load_streams(streams: TwoStreams, weights: Mapping[str, torch.Tensor], size:
         if problems:
             raise RecipeError(f"these weights are not of a {size.backbone}: {'; '.join(problems)}.")
         body.load_state_dict(given, strict=False)
+        taken += count_taken(own, given)[0]
+    words = ["the heads"] if len(bodies) > 1 else ["the motion stream", "the heads"]
+    return Taken(taken, count_taken(streams.state_dict(), ())[1], (f"new: {' and '.join(words)}",))
 
 
 def _fitted(name: str, value: torch.Tensor, own: Mapping[str, torch.Tensor]) -> torch.Tensor:

@@ -35,7 +35,8 @@ class Behaviour:
     behaviours            their names, in the order of the outputs; empty: those of the training data
     size                  tiny (MobileNetV2), fast (ResNet18), medium (ResNet50) or slow (3D ResNet34); deg_f, deg_m and
                           deg_s mean the last three
-    weights               what the streams begin with: imagenet, a file, hf://owner/name, or none for random weights
+    weights               what training begins with: a Run or a file of a Behaviour (all three stages), or weights of
+                          a plain network (the streams): imagenet, a file, hf://owner/name; none for random weights
     exclusive             one behaviour at a time; off: several may be at once
     frames                frames of a clip, of which the middle one is labelled
     stride                frames from one frame of a clip to the next

@@ -14,6 +14,7 @@ from penstock.tasks.task import Answers, Batch, Goal, Judged
 if TYPE_CHECKING:
     import torch
 
+    from penstock.tasks.taken_weights import Taken
     from penstock.tasks.task import Scores
 
 
@@ -52,10 +53,13 @@ class FlowStage(Stage):
         return changed_clips(batch, clip_changes(self.behaviour), seed=seed, epoch=epoch)
 
     def pretrained(self) -> Mapping[str, torch.Tensor] | None:
-        return None
+        """The motion network of a model of behaviours; other weights have none."""
+        return self._warm_weights()
 
-    def load_backbone(self, network: torch.nn.Module, weights: Mapping[str, torch.Tensor]) -> None:
-        """It begins with random weights."""
+    def load_backbone(self, network: torch.nn.Module, weights: Mapping[str, torch.Tensor]) -> Taken:
+        from penstock.tasks.behaviour.warm_starts import load_motion
+
+        return load_motion(network, weights)
 
     def stages(self, network: torch.nn.Module) -> Sequence[tuple[str, torch.nn.Module]]:
         return [("motion", network.motion)]

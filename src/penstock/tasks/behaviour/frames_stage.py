@@ -17,6 +17,7 @@ from penstock.tasks.task import Answers, Batch, Goal, Judged
 if TYPE_CHECKING:
     import torch
 
+    from penstock.tasks.taken_weights import Taken
     from penstock.tasks.task import Scores
 
 STREAMS = ("spatial", "motion")
@@ -76,24 +77,33 @@ class FramesStage(Stage):
 
     def pretrained(self) -> Mapping[str, torch.Tensor] | None:
         """The motion network of the stage before, and weights for the streams."""
-        from penstock.tasks.weights import pretrained_weights
+        from penstock.tasks.behaviour.warm_starts import plain_weights
 
+        warm = self._warm_weights()
+        if warm is not None:
+            return warm
         found = self._begun()
-        if self.behaviour.weights is not None:
-            weights = pretrained_weights(self.behaviour.weights, SIZES[self.behaviour.size].backbone)
-            found |= {PRETRAINED + name: value for name, value in weights.items()}
+        weights = plain_weights(self.behaviour)
+        found |= {PRETRAINED + name: value for name, value in weights.items()}
         return found or None
 
-    def load_backbone(self, network: torch.nn.Module, weights: Mapping[str, torch.Tensor]) -> None:
+    def load_backbone(self, network: torch.nn.Module, weights: Mapping[str, torch.Tensor]) -> Taken | None:
+        """Take over both; what is said is about the streams."""
         from penstock.tasks.behaviour.beginnings import Anchors, load_streams
+        from penstock.tasks.behaviour.warm_starts import is_warm, load_warm_streams
 
         named: Any = network
         if any(name.startswith("motion.") for name in weights):
             named.load_parts(weights, ("motion",))
         given = {name.removeprefix(PRETRAINED): value for name, value in weights.items() if name.startswith(PRETRAINED)}
-        if given:
-            load_streams(named.frames, given, SIZES[self.behaviour.size])
-            named.anchors = Anchors(named.frames)
+        if is_warm(weights):
+            taken = load_warm_streams(named.frames, weights, self.classes)
+        elif given:
+            taken = load_streams(named.frames, given, SIZES[self.behaviour.size])
+        else:
+            return None
+        named.anchors = Anchors(named.frames)
+        return taken
 
     def stages(self, network: torch.nn.Module) -> Sequence[tuple[str, torch.nn.Module]]:
         """The spatial stream, and the rest; `freeze: backbone` keeps the spatial stream as it began."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from penstock.flow.flow import Flow
@@ -15,16 +15,22 @@ if TYPE_CHECKING:
     import torch
 
     from penstock.tasks.losses import SampleLosses
+    from penstock.tasks.taken_weights import Taken
     from penstock.tasks.task import Scores
 
 
 @dataclass(frozen=True)
 class SequenceStage(Stage):
-    """Behaviours of all frames of windows over features."""
+    """Behaviours of all frames of windows over features.
+
+    is_warm    begin with the sequence network of the given weights, where they are a whole model
+    """
 
     kind: ClassVar[str] = "behaviour_sequence"
     parts: ClassVar[tuple[str, ...]] = ("sequence",)
     is_packable: ClassVar[bool] = False  # features are made anew for each training
+
+    is_warm: bool = field(default=True, compare=False)
 
     @property
     def goal(self) -> Goal:
@@ -46,15 +52,21 @@ class SequenceStage(Stage):
         return batch
 
     def pretrained(self) -> Mapping[str, torch.Tensor] | None:
-        """The heads of the two streams."""
-        return self._begun() or None
+        """The heads of the two streams, and the sequence network of a model of behaviours."""
+        return (self._warm_weights() if self.is_warm else None) or self._begun() or None
 
-    def load_backbone(self, network: torch.nn.Module, weights: Mapping[str, torch.Tensor]) -> None:
+    def load_backbone(self, network: torch.nn.Module, weights: Mapping[str, torch.Tensor]) -> Taken | None:
+        """Take over both; what is said is about the sequence network."""
         import torch
 
-        heads = [weights[f"frames.{name}_head.weight"] for name in ("spatial", "motion")]
+        from penstock.tasks.behaviour.warm_starts import is_warm, load_warm_sequence
+
         sequence: Any = network.sequence
-        sequence.begin_with_heads(torch.cat(heads, dim=1), weights["frames.bias"])
+        taken = load_warm_sequence(sequence, weights, self.behaviour) if is_warm(weights) else None
+        if "frames.bias" in weights:
+            heads = [weights[f"frames.{name}_head.weight"] for name in ("spatial", "motion")]
+            sequence.begin_with_heads(torch.cat(heads, dim=1), weights["frames.bias"])
+        return taken
 
     def stages(self, network: torch.nn.Module) -> Sequence[tuple[str, torch.nn.Module]]:
         return [("sequence", network.sequence)]

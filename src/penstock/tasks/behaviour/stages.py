@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     import torch
 
     from penstock.tasks.behaviour.clip_changes import ClipChanges
+    from penstock.tasks.weight_files import KnownWeights
 
 # Clips that a validation looks at, evenly over all videos: more would take longer than the training between two.
 VALIDATION_CLIPS = 4000
@@ -51,6 +52,10 @@ class Stage:
     def classes(self) -> tuple[str, ...]:
         return self.behaviour.behaviours
 
+    @property
+    def weights(self) -> str | None:
+        return self.behaviour.weights
+
     def settings(self) -> dict[str, Any]:
         """All of it as JSON; which file it began with is no part of what it is."""
         return {"behaviour": self.behaviour.settings()}
@@ -75,6 +80,13 @@ class Stage:
         from penstock.tasks.checkpoints import read_checkpoint
 
         return {} if self.begins_with is None else dict(read_checkpoint(self.begins_with).weights)
+
+    def _warm_weights(self) -> KnownWeights | None:
+        """The whole model of behaviours that training begins with; None where it begins with something else."""
+        from penstock.tasks.behaviour.warm_starts import stage_weights, warm_weights
+
+        found = warm_weights(self.behaviour)
+        return None if found is None else stage_weights(found, self._begun())
 
 
 def sized(flow: Flow, behaviour: Behaviour, source: Source) -> Flow:

@@ -19,6 +19,15 @@ from penstock.tasks.detection.detector_files import (
 from penstock.tasks.detection.published_names import modern_names
 from penstock.tasks.detection.pyramids import backbone_weight_name
 from penstock.tasks.model_places import model_file
+from penstock.tasks.taken_weights import (
+    COUNTERS,
+    Taken,
+    compare_classes,
+    count_taken,
+    model_kind,
+    need_model_of,
+    need_same_setting,
+)
 from penstock.tasks.weight_files import Weights
 from penstock.tasks.weights import IMAGENET, differences, pretrained_weights, without_prefix
 
@@ -30,13 +39,18 @@ UNUSED = ("fc.", "classifier.", "features.18.")
 
 def detector_weights(weights: str, backbone: str) -> Weights:
     """The weights that a word, a path or hf:// stands for; a whole detector knows its classes too."""
-    return pretrained_weights(weights, backbone) if weights == IMAGENET else read_detector(model_file(weights))
+    if weights == IMAGENET:
+        return pretrained_weights(weights, backbone)
+    found = read_detector(model_file(weights))
+    need_model_of(found, "detection", weights)
+    need_same_setting(found, "backbone", backbone, weights)
+    return found
 
 
 def load_detector(
     network: nn.Module, weights: Mapping[str, torch.Tensor], backbone: str, classes: Sequence[str]
-) -> None:
-    """Take over weights whose names and shapes fit.
+) -> Taken:
+    """Take over weights whose names and shapes fit, and say what was taken.
 
     Of a detector with other classes the box head stays, and of the class head all but the last layer; of that the
     outputs of classes with the same name. Of a detector of the other architecture the pyramid is taken, of a plain
@@ -48,6 +62,26 @@ def load_detector(
     if problems:
         raise RecipeError(f"these weights are not of a {backbone} for detection: {'; '.join(problems)}.")
     network.load_state_dict(given, strict=False)
+    return _taken(own, given, weights, classes)
+
+
+def _taken(
+    own: Mapping[str, torch.Tensor], given: Weights, weights: Mapping[str, torch.Tensor], classes: Sequence[str]
+) -> Taken:
+    count, total = count_taken(own, given)
+    has_outputs = any(name.startswith(OUTPUTS) for name in given)
+    theirs = getattr(weights, "classes", ()) if has_outputs else ()
+    compared = compare_classes(theirs, classes)
+    new: tuple[str, ...] = ()
+    if not any(name.startswith("backbone.fpn.") for name in given):
+        new = ("pyramid and heads are new (the file has a plain network)",)
+    elif not has_outputs:
+        new = ("the outputs are new (the file has others, or does not name its classes)",)
+    elif theirs and not compared.kept:
+        count -= sum(name.startswith(CLASS_LOGITS) for name in given)
+        new = ("the outputs are new (none of the classes has the same name there)",)
+    unused = max(0, sum(not name.endswith(COUNTERS) for name in weights) - count)
+    return Taken(count, total, new, *compared, unused, model_kind(weights))
 
 
 def _given(

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from penstock.tasks.detection.answers import Found
     from penstock.tasks.detection.retina import Candidates, Truth
+    from penstock.tasks.taken_weights import Taken
     from penstock.tasks.task import Scores
 
 AUTO = "auto"
@@ -33,7 +34,7 @@ class Detection:
     classes               their names, in the order of the network's outputs; empty: those of the training data
     architecture          retinanet, or faster_rcnn, which looks at every place a second time
     backbone              resnet18, resnet34, resnet50 or mobilenet_v2; tiny: for tests and demos
-    weights               what training begins with: imagenet, a file, hf://owner/name, or none for random weights
+    weights               what training begins with: imagenet, a Run, a file, hf://owner/name; none for random weights
     norm                  frozen: normalisation keeps the statistics it came with, right for small batches; batch: it
                           learns its own; auto: frozen where training begins with weights
     input_scale           how much larger the network sees the image than it is
@@ -215,11 +216,11 @@ class Detection:
 
         return None if self.weights is None else detector_weights(self.weights, self.backbone)
 
-    def load_backbone(self, network: torch.nn.Module, weights: Mapping[str, torch.Tensor]) -> None:
+    def load_backbone(self, network: torch.nn.Module, weights: Mapping[str, torch.Tensor]) -> Taken:
         """Take over weights of a backbone or of a whole detector; of other classes, what still applies."""
         from penstock.tasks.detection.beginning import load_detector
 
-        load_detector(network, weights, self.backbone, self.classes)
+        return load_detector(network, weights, self.backbone, self.classes)
 
     def stages(self, network: torch.nn.Module) -> Sequence[tuple[str, torch.nn.Module]]:
         """Parts of the network in the order of the data; the last ones are the heads."""

@@ -18,7 +18,18 @@ import torch
 
 from penstock.errors import DataError, RecipeError
 from penstock.storage.documents import load_json
-from penstock.tasks.weight_files import SAFETENSORS, Weights, read_safetensors, read_torch, refused, weights_in
+from penstock.tasks.weight_files import (
+    META,
+    SAFETENSORS,
+    KnownWeights,
+    Weights,
+    described_meta,
+    read_safetensors,
+    read_torch,
+    refused,
+    weights_in,
+    with_own_words,
+)
 from penstock.tasks.weights import HUB, downloaded, hub_place
 
 CLASS_LOGITS = "head.classification_head.cls_logits."
@@ -32,13 +43,6 @@ PUBLISHED_SCORE, PUBLISHED_NMS = 0.1, 0.05
 PER_PLACE = 9
 
 
-class DetectorWeights(dict[str, torch.Tensor]):
-    """Weights of a detector, with its classes and whatever else its file says."""
-
-    classes: tuple[str, ...] = ()
-    said: Mapping[str, Any] = {}
-
-
 def is_detector(weights: Mapping[str, torch.Tensor]) -> bool:
     """Whether these are weights of a whole RetinaNet."""
     return any(name.endswith(f"{CLASS_LOGITS}weight") for name in weights)
@@ -49,7 +53,7 @@ def is_two_stage(weights: Mapping[str, torch.Tensor]) -> bool:
     return any(name.endswith(f"{CLASS_SCORES}weight") for name in weights)
 
 
-def read_detector(place: str | Path) -> DetectorWeights:
+def read_detector(place: str | Path) -> KnownWeights:
     """The weights in a file or in a repository of the hub; of any network, but only detectors have classes."""
     text = str(place)
     if not text.startswith(HUB):
@@ -62,20 +66,22 @@ def read_detector(place: str | Path) -> DetectorWeights:
     return _read_file(downloaded(where), config)
 
 
-def _read_file(path: Path, config: Path | None) -> DetectorWeights:
+def _read_file(path: Path, config: Path | None) -> KnownWeights:
     if path.suffix == SAFETENSORS:
         weights, described = read_safetensors(path)
-        said = _own_settings(described) or _read_config(config or path.with_name(CONFIG))
+        found = with_own_words(weights, described_meta(described))
+        said = {} if found.kind else _read_config(config or path.with_name(CONFIG))
     else:
         content = read_torch(path)
-        weights, said = weights_in(content, path), _said(content)
-    return detector_of(weights, said, path)
+        found = with_own_words(weights_in(content, path), content.get(META) if isinstance(content, Mapping) else None)
+        said = {} if found.kind else _said(content)
+    return detector_of(found, found.said if found.kind else said, path, found.kind)
 
 
-def detector_of(weights: Weights, said: Mapping[str, Any], path: Path) -> DetectorWeights:
+def detector_of(weights: Weights, said: Mapping[str, Any], path: Path, kind: str = "") -> KnownWeights:
     """Weights with the classes that a file names for them; names that do not fit the outputs are an error."""
-    found = DetectorWeights(weights)
-    found.said = said
+    found = KnownWeights(weights)
+    found.said, found.kind = said, kind
     if is_detector(weights) or is_two_stage(weights):
         found.classes = _classes(said)
         count = _output_count(weights)
@@ -94,20 +100,6 @@ def _output_count(weights: Mapping[str, torch.Tensor]) -> int:
     return 0
 
 
-def _own_settings(described: Mapping[str, str]) -> Mapping[str, Any]:
-    """What a file of ours says of its task."""
-    try:
-        return _settings_in(load_json(described["penstock"]))
-    except (KeyError, ValueError):
-        return {}
-
-
-def _settings_in(meta: Any) -> Mapping[str, Any]:
-    task = meta.get("task") if isinstance(meta, Mapping) else None
-    settings = task.get("settings") if isinstance(task, Mapping) else None
-    return settings if isinstance(settings, Mapping) else {}
-
-
 def _read_config(path: Path) -> Mapping[str, Any]:
     if not path.is_file():
         return {}
@@ -119,12 +111,9 @@ def _read_config(path: Path) -> Mapping[str, Any]:
 
 
 def _said(content: Any) -> Mapping[str, Any]:
-    """What a checkpoint says beside its weights: Penstock's settings, or those of DeepForest."""
+    """What a checkpoint of DeepForest says beside its weights."""
     if not isinstance(content, Mapping):
         return {}
-    own = _settings_in(content.get("penstock"))
-    if own:
-        return own
     chosen = content.get("hyper_parameters")
     config = chosen.get("config", chosen) if isinstance(chosen, Mapping) else {}
     inner = {name: content[name] for name in ("label_dict", "numeric_to_label_dict") if name in content}
@@ -145,7 +134,7 @@ def _classes(said: Mapping[str, Any]) -> tuple[str, ...]:
     return ()
 
 
-def published_settings(weights: DetectorWeights, path: str | Path) -> dict[str, Any]:
+def published_settings(weights: KnownWeights, path: str | Path) -> dict[str, Any]:
     """The settings of the task that a published detector was trained for."""
     said, count = weights.said, _output_count(weights)
     classes = weights.classes or ((TREE,) if count == 1 else tuple(f"class {number}" for number in range(count)))
