@@ -200,6 +200,9 @@ def test_statistics_of_kept_bytes_say_that_they_come_from_a_sample(tmp_path: Pat
         ({"codec": "jpg"}, "codec='jpg' is not one of .* Did you mean 'jpeg'"),
         ({"qualty": 90}, "no option 'qualty'. Did you mean 'quality'"),
         ({"quality": 101}, "from 1 to 100"),
+        ({"quality": 50}, "quality=50 has no effect: image files stay as they are"),
+        ({"quality": 50, "codec": "png"}, "quality=50 is for jpeg, webp and h264; png keeps every pixel"),
+        ({"quality": 50, "codec": "raw"}, "raw keeps every pixel"),
         ({"size": "224"}, "not WIDTHxHEIGHT"),
         ({"size": "8x8", "longest_side": 8}, "exclude each other"),
         ({"split": "train=0.8,val=0.3"}, "add up to 1.1"),
@@ -213,6 +216,19 @@ def test_wrong_options_say_what_is_legal(tmp_path: Path, options: dict[str, obje
     with pytest.raises(ps.RecipeError, match=message):
         ps.pack(Pictures(3), tmp_path / "x.pack", **options)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_quality_that_is_asked_for_holds_for_files_of_that_codec_too(tmp_path: Path) -> None:
+    folder = tmp_path / "photos"
+    folder.mkdir()
+    pixels = np.random.default_rng(0).integers(0, 255, (64, 64, 3), dtype=np.uint8)
+    original = encode_image(pixels, "jpeg", 95)
+    (folder / "a.jpg").write_bytes(original)
+    kept = ps.pack(ps.Images(folder), tmp_path / "kept.pack", codec="jpeg")
+    assert bytes(kept.read(0).data) == original
+    smaller = ps.pack(ps.Images(folder), tmp_path / "smaller.pack", codec="jpeg", quality=30)
+    assert bytes(smaller.read(0).data) == encode_image(kept[0]["image"], "jpeg", 30)
+    ps.pack(ps.Images(folder), tmp_path / "resized.pack", longest_side=32, quality=30)  # a JPEG again
 
 
 def test_no_descriptor_and_no_thread_is_left(tmp_path: Path) -> None:

@@ -16,6 +16,7 @@ import penstock as ps
 from commands import run_here
 from penstock.errors import DataError, RecipeError
 from penstock.prediction.box_files import read_comparison
+from penstock.sources.reading import ReadingOptions
 from picture_making import write_picture
 from raster_making import noise, write_raster
 
@@ -217,5 +218,5 @@ def test_numbers_without_names_in_predictions_are_those_of_the_list_of_the_truth
     write(tmp_path / "truth" / "labels" / "b.txt", "")
     write(tmp_path / "truth" / "classes.txt", "Tree\nBush\n")
     found = write(tmp_path / "x" / "y" / "z" / "a.txt", "0 0.5 0.5 0.5 0.2 0.9\n1 0.2 0.2 0.2 0.2 0.9\n").parent
-    both = read_comparison(found, tmp_path / "truth", images=tmp_path / "truth" / "images")
+    both = read_comparison(found, tmp_path / "truth", ReadingOptions(images=tmp_path / "truth" / "images"))
     assert both.predictions.labels.tolist() == both.truth.labels.tolist()

@@ -11,6 +11,7 @@ import pytest
 import rasterio
 
 import penstock as ps
+from commands import run_here
 from penstock.codecs.headers import UnreadableImage
 from penstock.codecs.map_files import RefusedFile, gdal, open_raster, read_layer
 from penstock.geometry import as_boxes
@@ -198,3 +199,43 @@ def test_honest_layers_are_read_also_with_escapes_and_words_such_as_link(tmp_pat
     for ending in (".gpkg", ".shp", ".fgb"):
         frame.drop(columns="type").to_file(tmp_path / f"a{ending}")
         assert read_layer(tmp_path / f"a{ending}")[1]["label"].tolist() == ["café"]
+
+
+def test_an_allowed_driver_is_allowed_wherever_a_raster_is_opened(tmp_path: Path) -> None:
+    geopandas, shapely = pytest.importorskip("geopandas"), pytest.importorskip("shapely")
+    place = {"crs": "EPSG:32610", "transform": rasterio.Affine(0.5, 0, 0, 0, -0.5, 25)}
+    write_raster(tmp_path / "whole.tif", noise(3, 50, 50), **place)
+    vrt = linked_vrt(str(tmp_path / "whole.tif"), 50).replace(
+        "<VRTRasterBand", "<SRS>EPSG:32610</SRS><GeoTransform>0,0.5,0,25,0,-0.5</GeoTransform><VRTRasterBand", 1
+    )
+    (tmp_path / "a.vrt").write_text(vrt)
+    columns = {"label": ["oak"], "score": [0.9], "image_path": ["a.vrt"]}
+    layer = tmp_path / "p.gpkg"
+    geopandas.GeoDataFrame(columns, geometry=[shapely.box(1, 10, 11, 20)], crs="EPSG:32610").to_file(layer)
+    truth = write_table(tmp_path / "t.csv", ["a.vrt,2,10,22,30,oak"])
+    points = tmp_path / "points.csv"
+    points.write_text("image_path,x,y,label\na.vrt,12,20,oak\n")
+    allowed: dict[str, Any] = {"allow_drivers": "VRT"}
+
+    with pytest.raises(ps.DataError, match="VRT"):
+        ps.evaluate(layer, truth=truth)
+    assert ps.evaluate(layer, truth=truth, **allowed).scores["box_recall"] == 1
+    told = run_here("evaluate", layer, "--truth", truth, "--allow-driver", "VRT", "--json")
+    assert told.exit_code == 0 and told.json["box_recall"] == 1
+
+    told = run_here("report", layer, "--allow-driver", "VRT", "-o", tmp_path / "p.html")
+    assert told.exit_code == 0 and "<img" in (tmp_path / "p.html").read_text()
+
+    table = box_table(as_boxes([1, 1, 5, 5]), ["oak"], np.ones(1), ["a.vrt"])
+    assert plot_boxes(table, tmp_path / "p.png", folder=tmp_path, **allowed).is_file()
+
+    told = run_here("export", tmp_path / "a.vrt", "--to", "directory", "-o", tmp_path / "d", "--allow-driver", "VRT")
+    assert told.exit_code == 0
+    assert ps.open(tmp_path / "a.vrt", **allowed)[0]["image"].shape == (50, 50, 3)
+
+    source = ps.Rasters(tmp_path / "a.vrt", boxes=points, point_buffer="5m", **allowed)
+    assert source.problems() == [] and source[0]["boxes"].tolist() == [[2, 10, 22, 30]]
+    crops = ps.split_raster(
+        tmp_path / "a.vrt", layer, patch_size=50, patch_overlap=0.0, save_dir=tmp_path / "crops", **allowed
+    )
+    assert len(crops) == 1

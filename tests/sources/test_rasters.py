@@ -335,3 +335,30 @@ def test_a_look_counts_rasters_and_boxes(tmp_path: Path) -> None:
     source = ps.Rasters(tmp_path / "a.tif", boxes=tmp_path / "boxes.csv", tile_px=50, overlap=0)
     assert str(ps.check(source)) == "4 samples, 1 class, 1 raster, 2 boxes: no problems"
     assert ps.check(ps.Rasters(tmp_path / "a.tif", tile_px=50)).counts.get("boxes") is None
+
+
+@pytest.mark.parametrize(
+    "option",
+    [
+        {"min_kept": 0.3},
+        {"lost_boxes": "drop"},
+        {"classes": ["Tree"]},
+        {"point_buffer": 3},
+        {"clip_boxes": True},
+        {"split_from": "fold"},
+        {"ignore_other_images": True},
+    ],
+    ids=lambda option: next(iter(option)),
+)
+def test_an_option_about_boxes_is_refused_where_there_are_none(tmp_path: Path, option: dict[str, Any]) -> None:
+    path = write_raster(tmp_path / "a.tif", noise(3, 50, 60))
+    with pytest.raises(ps.RecipeError, match=f"{next(iter(option))}: this is about boxes, and there are none"):
+        ps.Rasters(path, **option)
+
+
+def test_a_point_buffer_without_points_is_named(tmp_path: Path) -> None:
+    path = write_raster(tmp_path / "a.tif", noise(3, 50, 60))
+    table = write_table(tmp_path / "t.csv", ["a.tif,1,2,3,4,oak"])
+    for source in (ps.Rasters(path, boxes=table, point_buffer=3), ps.Boxes(table, point_buffer="2m")):
+        (problem,) = source.problems()
+        assert problem.warning and "has no effect: there are no points" in problem.what

@@ -8,7 +8,8 @@ from typing import Any
 
 import click
 
-from penstock.cli.options import adding
+from penstock.cli.options import MANY, adding
+from penstock.cli.wording import in_command_words
 from penstock.prediction.behaviour.decisions import OFF, decision_lines
 from penstock.sources.videos.label_options import UNITS
 
@@ -32,6 +33,8 @@ def tell_decisions(facts: Mapping[str, Any]) -> None:
     if "precision_words" in facts:
         frames = f" Frames are those of {facts['frames_from']}." if "frames_from" in facts else ""
         click.echo(f"{facts['precision_words']}{frames}", err=True)
+    for note in facts.get("notes", ()):
+        click.echo(f"warning: {in_command_words(note)}.", err=True)
     if "changed_frames" in facts:
         for line in decision_lines(facts, "--min-bout-frames off"):
             click.echo(line, err=True)
@@ -59,6 +62,10 @@ ANSWER_OPTIONS: dict[str, tuple[Any, str]] = {
     "units": (click.Choice(UNITS), "With --truth: what start and stop of true events are counted in."),
     "subject": (str, "With --truth: events of this subject alone; each: a class for each; any: put together."),
     "allow_outside": (bool, "With --truth: paths of images may leave the folder of the images."),
+    "allow_drivers": (
+        MANY,
+        "With --truth: let this driver of GDAL, such as VRT, open rasters too; may be given several times.",
+    ),
     "images": (str, "With --truth: folder of the images, which YOLO files and layers on a map need."),
 }
 

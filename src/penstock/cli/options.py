@@ -124,7 +124,7 @@ EXPORT_OPTIONS: dict[str, tuple[Any, str]] = {
 # Options of sources that `export` takes; which source reads the data, looking at it decides.
 EXPORTED_SOURCE_OPTIONS = (
     *("labels", "boxes", "images", "classes", "group_from", "split_from", "tile_px", "overlap", "fit", "crop"),
-    *("units", "subject", "empty_labels", "prefer", "allow_outside"),
+    *("units", "subject", "empty_labels", "prefer", "allow_outside", "allow_drivers"),
 )
 
 # Which column is which field, for formats that have columns; `fields` is for Python.

@@ -121,7 +121,8 @@ def _plotted(
         table: Any = predicting.predict_boxes(
             run, paths, output=output, on_problem=on_problem, on_facts=facts.update, **given
         )
-    return [table if output is None else Path(output), plot_boxes(table, plot)]
+    rasters = {name: given[name] for name in ("bands", "allow_drivers") if name in given}
+    return [table if output is None else Path(output), plot_boxes(table, plot, **rasters)]
 
 
 def _told(results: list[Any], facts: dict[str, Any], as_json: bool) -> int:

@@ -8,6 +8,7 @@ import click
 
 import penstock as ps
 from penstock.cli.examples import examples
+from penstock.cli.options import SOURCE_OPTIONS
 
 
 @click.command(
@@ -26,6 +27,9 @@ from penstock.cli.examples import examples
 @click.option("--truth", default=None, help="RUN is a file of predicted boxes, and these are the true ones.")
 @click.option("--images", default=None, help="Folder of the images of predicted boxes; by default beside their file.")
 @click.option("--min-score", type=float, default=None, help="Leave out predicted boxes below this score.")
+@click.option(
+    "--allow-driver", "--allow-drivers", "allow_drivers", multiple=True, help=SOURCE_OPTIONS["allow_drivers"][1]
+)
 def report(runs: tuple[str, ...], output: str | None, **options: Any) -> int:
     """Write a page that needs nothing else: curves, scores, most wrong samples, settings, how the feed did.
 

@@ -18,6 +18,8 @@ PROJECT = "project_config.yaml"
 EXPORT = "an export"
 
 TIFF_ENDINGS = (".tif", ".tiff")
+# Rasters that only GDAL opens; a VRT beside the files that it names says nothing about their folder.
+MAP_ENDINGS = (".jp2", ".vrt", ".img")
 # Endings of files → the constructor for them. What stands first wins where a name has several.
 ENDINGS: dict[str, str] = {
     **dict.fromkeys((".tfrecord", ".tfrecords", ".tfrec"), "TFRecords"),
@@ -163,6 +165,8 @@ def _file(path: Path) -> Found:
         return Found(_table_kind(path), "a table without columns of boxes or of paths of images")
     if kind == "Images":
         return Found("Rasters" if path.suffix.lower() in TIFF_ENDINGS else "", "one image")
+    if not kind and path.suffix.lower() in MAP_ENDINGS:
+        return Found("Rasters")
     if kind == "Boxes" and path.suffix.lower() == ".json":
         return Found("Boxes" if isinstance(_json(path), dict) else "", "JSON that is neither COCO nor GeoJSON")
     return Found(kind, f"a file that begins with {begin[:8]!r}")

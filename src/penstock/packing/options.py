@@ -14,6 +14,7 @@ from penstock.storage.free_memory import SHARE_OF_FREE, bytes_of, free_bytes
 
 AUTO = "auto"
 CODECS = (AUTO, "jpeg", "png", "webp", "raw", "h264")
+LOSSLESS = ("png", "raw")
 DEFAULT_SPLIT = "train=0.8,val=0.2"
 
 # Options that change how fast a pack is written, never what is in it.
@@ -60,6 +61,10 @@ class PackOptions:
         one_of("on_bad_sample", self.on_bad_sample, ("raise", "skip"))
         one_of("executor", self.executor, ("thread", "process"))
         _between("quality", self.quality, 1, 100)
+        if self.codec in LOSSLESS and self.quality != DEFAULT_QUALITY:
+            raise RecipeError(
+                f"quality={self.quality} is for jpeg, webp and h264; {self.codec} keeps every pixel as it is."
+            )
         _between("shard_mb", self.shard_mb, 1, 2048)
         bytes_of(self.memory)
         self._check_sizes()

@@ -10,8 +10,9 @@ from contextlib import contextmanager
 import numpy as np
 from numpy.typing import NDArray
 
+from penstock.codecs.images import DEFAULT_QUALITY
 from penstock.errors import DataError, HopError, PackError, RecipeError
-from penstock.packing.options import PackOptions
+from penstock.packing.options import AUTO, LOSSLESS, PackOptions
 from penstock.packing.parallel import thread_pool
 from penstock.packing.places import Places
 from penstock.packing.stamps import stamp_of
@@ -30,6 +31,16 @@ def check_source(source: Source, options: PackOptions) -> None:
     if options.executor == "process":
         _check_picklable(source)
     refuse_problems(source, leaves_unreadable=options.on_bad_sample == "skip")
+
+
+def check_quality(source: Source, options: PackOptions) -> None:
+    """Refuse a quality where nothing is encoded, or nothing that has one."""
+    if options.quality == DEFAULT_QUALITY or options.codec != AUTO or "frame" in source.schema:
+        return
+    is_png = hasattr(source, "parts") and getattr(source, "default_codec", "png") in LOSSLESS
+    if is_png or not options.changes_pixels:
+        stored = "tiles become png" if is_png else "image files stay as they are, and other pixels become png"
+        raise RecipeError(f"quality={options.quality} has no effect: {stored}. Pass codec='jpeg' too, or leave it out.")
 
 
 def _check_picklable(source: Source) -> None:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from penstock.codecs.decoding_room import ROOM
 from penstock.codecs.headers import Header, UnreadableImage, cut_short, read_header, sniff
-from penstock.codecs.images import decode_image, encode_image
+from penstock.codecs.images import DEFAULT_QUALITY, decode_image, encode_image
 from penstock.codecs.kernel.jpeg_headers import jpeg_headers
 from penstock.codecs.kernel.measuring import measure_halved
 from penstock.codecs.resizing import resized, side_target
@@ -117,6 +117,11 @@ class Preparation:
         if self.options.size is not None:
             return parse_size(self.options.size)
         return side_target(width, height, self.options.longest_side, self.options.shortest_side)
+
+    def keeps(self, original: str) -> bool:
+        """Whether the bytes of an image of the right size stay; another quality than usual asks for new ones."""
+        options = self.options
+        return options.codec == AUTO or (options.codec == original and options.quality == DEFAULT_QUALITY)
 
     def codec(self, original: str) -> str:
         """The codec for pixels that cannot be kept as they are."""
@@ -294,7 +299,7 @@ def _row_from_file(
     header = known.header or read_header(data)
     width, height = preparation.target(header.width, header.height)
     same_size = (width, height) == (header.width, header.height)
-    if same_size and preparation.options.codec in (AUTO, header.kind):
+    if same_size and preparation.keeps(header.kind):
         sums = known.sums
         if missing := cut_short(data, header.kind):  # nothing decodes bytes that are kept
             raise UnreadableImage(missing)

@@ -21,7 +21,7 @@ from penstock.packing.manifest import Manifest, ShardEntry, origin_of, skipped_c
 from penstock.packing.options import AUTO, PackOptions, make_options
 from penstock.packing.parallel import thread_pool
 from penstock.packing.places import Places
-from penstock.packing.preconditions import check_source, check_unchanged, clear_words, every_damage
+from penstock.packing.preconditions import check_quality, check_source, check_unchanged, clear_words, every_damage
 from penstock.packing.preparing import BadSample, Preparation, Row
 from penstock.packing.progress import ProgressBar
 from penstock.packing.reader import Pack
@@ -63,6 +63,7 @@ def pack(
         places.tidy()
         places.check(resume, overwrite)
         check_source(opened, chosen)
+        check_quality(opened, chosen)
         with clear_words(places), every_damage(opened):
             _write(opened, places, chosen, resume, progress)
     return Pack(path)

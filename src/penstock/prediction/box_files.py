@@ -16,15 +16,18 @@ from penstock.results.box_scores import ImageBoxes
 from penstock.sources.boxes.annotation_files import read_rows
 from penstock.sources.boxes.locating import NotFound, make_finder, read_sizes
 from penstock.sources.boxes.rows import ImageName, Rows, numbered
-from penstock.sources.paths import PathLike
 from penstock.sources.reading import ReadingOptions
+
+# Endings of files whose boxes are in pixels, unless they are fractions.
+_IN_PIXELS = (".csv", ".tsv", ".txt", ".xml")
 
 
 @dataclass(frozen=True, eq=False)
 class Comparison:
     """Predictions and truth over the same images and classes.
 
-    names    the images                                listed   which of them the truth lists, with boxes or without
+    names          the images                         listed   which of them the truth lists, with boxes or without
+    needs_images   the files of the images may have been looked for: boxes are fractions of them, or on a map
     """
 
     predictions: ImageBoxes
@@ -32,6 +35,7 @@ class Comparison:
     names: tuple[ImageName, ...]
     listed: NDArray[np.bool_]
     classes: tuple[str, ...]
+    needs_images: bool = True
 
     @property
     def images(self) -> tuple[str, ...]:
@@ -39,24 +43,20 @@ class Comparison:
         return tuple(written(name) for name in self.names)
 
 
-def read_comparison(
-    predictions: Any, truth: Any, *, images: PathLike | None = None, allow_outside: bool = False
-) -> Comparison:
+def read_comparison(predictions: Any, truth: Any, options: ReadingOptions | None = None) -> Comparison:
     """Read both; every problem of the truth, or else of the predictions, is raised at once.
 
-    `images` is the folder of the images, which only YOLO's fractions and layers on a map need; with `allow_outside`
-    paths may leave it.
+    `options` are about the files of the images, which only YOLO's fractions and layers on a map need.
     """
-    folder = None if images is None else Path(images)
-    true = _read(truth, ReadingOptions(images=folder, allow_outside=allow_outside))
+    options = options or ReadingOptions()
+    true = _read(truth, options)
     true_numbers, true_images = numbered(true.images)
     if not true_images:
         raise DataError([Problem(_place(true), None, "the truth names no image", "Add rows")])
     true_classes = tuple(sorted(set(true.labels)))
     # Numbers without names in the predictions are those of the truth's own list, if it has one.
     named = true.listed_classes or tuple(name for name in true_classes if name)
-    reading = ReadingOptions(images=folder, classes=named or None, allow_outside=allow_outside)
-    predicted = _read(predictions, reading)
+    predicted = _read(predictions, replace(options, classes=named or None))
     predicted_numbers, unlisted = _predicted_images(predicted, true_images)
     classes = tuple(sorted({*true_classes, *predicted.labels}))
     names = (*true_images, *unlisted)
@@ -66,12 +66,13 @@ def read_comparison(
         names=names,
         listed=np.arange(len(names)) < len(true_images),
         classes=classes,
+        needs_images=_needs_images(true) or _needs_images(predicted),
     )
 
 
-def read_predictions(predictions: Any, *, images: PathLike | None = None) -> Comparison:
+def read_predictions(predictions: Any, options: ReadingOptions) -> Comparison:
     """Predictions alone: a comparison with no truth, in which no image is listed."""
-    rows = _read(predictions, ReadingOptions(images=None if images is None else Path(images)))
+    rows = _read(predictions, options)
     numbers, names = numbered(rows.images)
     classes = tuple(sorted(set(rows.labels)))
     nothing = ImageBoxes(np.zeros(0, np.int64), np.zeros((0, 4)), np.zeros(0, np.int64))
@@ -102,6 +103,12 @@ def _image_boxes(rows: Rows, images: NDArray[np.int64], classes: Sequence[str], 
         labels=numbers[rows.label[has_box]],
         scores=None if not scored or nothing_scored else _all_scored(rows, has_box),
     )
+
+
+def _needs_images(rows: Rows) -> bool:
+    """Not certain for JSON and Parquet, which may be layers."""
+    plain = all(Path(table).suffix.lower() in _IN_PIXELS for table in rows.tables)
+    return bool(rows.fractions.any()) or not plain
 
 
 def _has_box(rows: Rows) -> NDArray[np.bool_]:
@@ -142,7 +149,12 @@ def _without_area(rows: Rows) -> list[Problem]:
 def _in_pixels(rows: Rows, options: ReadingOptions) -> tuple[Rows, list[Problem]]:
     """Fractions times the sizes of their images; an image that is needed and not there is a problem."""
     files, problems = _needed_images(rows, options)
-    found, reasons = read_sizes(list(files.values()), np.ones(len(files), bool))
+    found, reasons = read_sizes(
+        list(files.values()),
+        np.ones(len(files), bool),
+        any_raster=bool(options.allow_drivers),
+        allow_drivers=options.allow_drivers,
+    )
     problems += [Problem(str(list(files.values())[at]), None, reason, "Replace it") for at, reason in reasons.items()]
     sizes = np.ones((len(rows.images) + 1, 2))
     sizes[list(files)] = found

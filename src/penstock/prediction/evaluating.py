@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from penstock.errors import RecipeError, require_learning
-from penstock.prediction.box_evaluating import BoxOptions, compared, details_of, image_table
+from penstock.prediction.box_evaluating import BoxOptions, compared, details_of, facts_of, image_table
 from penstock.prediction.ethogram_evaluating import compare_ethograms
 from penstock.prediction.ethogram_reading import is_ethograms
 from penstock.results.box_scores import MATCH_IOU
@@ -77,6 +77,7 @@ def evaluate(
     count_empty: bool = False,
     images: str | os.PathLike[str] | None = None,
     allow_outside: bool = False,
+    allow_drivers: str | Sequence[str] = (),
     units: str = "auto",
     subject: str | None = None,
 ) -> Evaluation:
@@ -89,12 +90,18 @@ def evaluate(
     (auto), 32, bf16 or 16. `facts` of what is given back say which precision was used, and where frames came from.
 
     With `truth`, boxes made by anything stand in place of the run: `evaluate("boxes.csv", truth="xml/*.xml")`; both may
-    be a table or any files that `Boxes` reads. `min_score`, `iou`, `count_empty`, `images` and `allow_outside` belong
-    to that; see `BoxOptions`. So may ethograms, as files of frames, with labels that `Videos` reads:
-    `evaluate("predictions/", truth="labels/*.csv")`; `units` and `subject` say how events are read, as in `Videos`.
+    be a table or any files that `Boxes` reads. `min_score`, `iou`, `count_empty`, `images`, `allow_outside` and
+    `allow_drivers` belong to that; see `BoxOptions`. So may ethograms, as files of frames, with labels that `Videos`
+    reads: `evaluate("predictions/", truth="labels/*.csv")`; `units` and `subject` say how events are read, as in
+    `Videos`.
     """
-    box_options = BoxOptions(min_score, iou, count_empty, images, allow_outside)
+    box_options = BoxOptions(min_score, iou, count_empty, images, allow_outside, allow_drivers)
     label_options = LabelOptions(units=units, subject=subject)
+    if truth is not None:
+        _refuse_unused(
+            {"data": data, "split": split, "batch_size": batch_size, "workers": workers, "device": device}
+            | {"precision": precision, "min_bout_frames": min_bout_frames, "videos": videos}
+        )
     if truth is not None and is_ethograms(run):
         return _evaluate_ethograms(run, truth, box_options, label_options)
     if label_options != LabelOptions():
@@ -103,7 +110,8 @@ def evaluate(
         return _evaluate_boxes(run, truth, box_options)
     if box_options != BoxOptions():
         raise RecipeError(
-            "min_score, iou, count_empty, images and allow_outside compare boxes with their truth: pass truth too."
+            "min_score, iou, count_empty, images, allow_outside and allow_drivers compare boxes with their truth: "
+            "pass truth too."
         )
     require_learning("Evaluation")
     import pandas as pd
@@ -136,6 +144,18 @@ def evaluate(
     return Evaluation(scores.compute(), scores.details(), table, len(source), precision_facts(model))
 
 
+def _refuse_unused(given: Mapping[str, Any]) -> None:
+    """Options of a network that answers say nothing about a comparison of files."""
+    used = [
+        name for name, value in given.items() if value is not None and not (isinstance(value, str) and value == "auto")
+    ]
+    if used:
+        raise RecipeError(
+            f"{', '.join(used)}: with truth, files are compared as they are and no network answers. "
+            "Leave it out, or leave truth out to evaluate a Run."
+        )
+
+
 def _evaluate_videos(
     model: Model, source: Source, options: AnswerOptions, min_bout_frames: Any, videos: Any
 ) -> Evaluation:
@@ -163,7 +183,7 @@ def _evaluate_videos(
 def _evaluate_boxes(predictions: Any, truth: Any, options: BoxOptions) -> Evaluation:
     scores, both = compared(predictions, truth, options)
     table = image_table(scores, both)
-    return Evaluation(scores.scores(), details_of(scores, both), table, len(table))
+    return Evaluation(scores.scores(), details_of(scores, both), table, len(table), facts_of(both, options))
 
 
 def _evaluate_ethograms(
@@ -171,7 +191,8 @@ def _evaluate_ethograms(
 ) -> Evaluation:
     if options != BoxOptions():
         raise RecipeError(
-            f"min_score, iou, count_empty, images and allow_outside are for boxes; {predictions} holds behaviours."
+            f"min_score, iou, count_empty, images, allow_outside and allow_drivers are for boxes; {predictions} holds "
+            "behaviours."
         )
     both = compare_ethograms(predictions, truth, label_options)
     scores, table = both.scores(), both.table()

@@ -135,7 +135,7 @@ def _boxes(
 ) -> Any:
     from penstock.prediction.boxes.finding_boxes import boxes_in_arrays, boxes_in_files, boxes_in_source
     from penstock.prediction.boxes.journals import Journal
-    from penstock.prediction.boxes.options import FindingOptions
+    from penstock.prediction.boxes.options import FindingOptions, unscalable
     from penstock.prediction.boxes.scenes import lacks_place
     from penstock.prediction.finding import files_or_source
     from penstock.prediction.image_arrays import ImageArrays
@@ -148,6 +148,9 @@ def _boxes(
     options = FindingOptions(**given)
     target = None if output is None else check_box_output(output)
     found = files_or_source(data)
+    if isinstance(found, (ImageArrays, list)) and answering.batch_size != "auto":
+        what = f"batch_size={answering.batch_size}: images are cut into windows, of which the network gets "
+        raise RecipeError(f"{what}{model.group_rows} at a time. Leave it out.")
     if isinstance(found, ImageArrays):
         _check_arrays(found, options, target if target is not None and is_layer(target) else None)
         table = boxes_in_arrays(model, found, options, answering)
@@ -160,8 +163,12 @@ def _boxes(
         table = boxes_in_source(model, found, options, answering)
         _tell_notes(table, on_problem)
         return table if target is None else _saved(table, target)
+    needs_places = (target is not None and is_layer(target)) or options.given_gsd is not None
+    unplaced = [str(file) for file in found if needs_places and lacks_place(file, options.allow_drivers)]
+    if unplaced and options.given_gsd is not None:
+        raise unscalable(unplaced, options.given_gsd)
     if target is not None and is_layer(target):
-        check_places(target, [str(file) for file in found if lacks_place(file, options.allow_drivers)], len(found))
+        check_places(target, unplaced, len(found))
     journal = None if target is None else Journal(target.with_name(f"{target.name}.partial"))
     table = boxes_in_files(model, found, options, answering, journal)
     _tell_notes(table, on_problem)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,9 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from penstock.codecs.images import encode_image
+from penstock.codecs.map_files import check_drivers
 from penstock.errors import DataError
 from penstock.prediction.box_files import Comparison, read_comparison, read_predictions
-from penstock.reporting.box_plots import small_image
+from penstock.reporting.box_plots import Picture, small_image
 from penstock.reporting.drawing import draw_boxes
 from penstock.reporting.heat_maps import MOST_CELLS_ACROSS, confusion_map
 from penstock.reporting.markup import Markup, joined, note, shortened, table, tag
@@ -23,6 +25,7 @@ from penstock.reporting.wording import listed, score_text, shown, words
 from penstock.results.box_scores import BoxScores, f1, score_boxes
 from penstock.sources.boxes.layers import LAYER_ENDINGS
 from penstock.sources.boxes.locating import NotFound, make_finder
+from penstock.sources.rasters.raster_options import PixelOptions
 from penstock.sources.reading import ReadingOptions
 from penstock.sources.tables import TABLE_ENDINGS
 
@@ -44,6 +47,13 @@ class BoxPageOptions:
     truth: Any = None
     images: str | os.PathLike[str] | None = None
     min_score: float | None = None
+    allow_drivers: str | Sequence[str] = ()
+
+    @property
+    def reading(self) -> ReadingOptions:
+        """How files are found and opened."""
+        images = None if self.images is None else Path(self.images)
+        return ReadingOptions(images=images, allow_drivers=check_drivers(self.allow_drivers))
 
 
 def is_boxes(given: Any) -> bool:
@@ -62,9 +72,9 @@ def page_of_boxes(given: Any) -> Path:
 def box_page(predictions: Any, options: BoxPageOptions) -> str:
     """The page as text."""
     if options.truth is None:
-        both = read_predictions(predictions, images=options.images)
+        both = read_predictions(predictions, options.reading)
     else:
-        both = read_comparison(predictions, options.truth, images=options.images)
+        both = read_comparison(predictions, options.truth, options.reading)
     scores = score_boxes(
         both.predictions,
         both.truth,
@@ -120,14 +130,17 @@ def _found_as(scores: BoxScores) -> Markup | None:
 
 
 def _pictures(scores: BoxScores, both: Comparison, options: BoxPageOptions) -> Markup:
-    finder = make_finder(ReadingOptions(images=None if options.images is None else Path(options.images)))
+    finder = make_finder(options.reading)
+    pixels = PixelOptions(allow_drivers=options.reading.allow_drivers)
     figures: list[Markup] = []
     missing: list[str] = []
     for number in _most_telling(scores):
         if len(figures) == MOST_PICTURES:
             break
         try:
-            figures.append(_figure(scores, both, int(number), finder.find(both.names[number])))
+            figures.append(
+                _figure(scores, both, int(number), small_image(finder.find(both.names[number]), PICTURE_PX, pixels))
+            )
         except (NotFound, DataError):
             missing.append(both.images[number])
     order = (
@@ -155,8 +168,8 @@ def _most_telling(scores: BoxScores) -> NDArray[np.int64]:
     return np.lexsort((-scores.prediction_counts, np.nan_to_num(badness, nan=2.0)))
 
 
-def _figure(scores: BoxScores, both: Comparison, number: int, file: Path) -> Markup:
-    picture, factor = small_image(file, PICTURE_PX)
+def _figure(scores: BoxScores, both: Comparison, number: int, image: tuple[Picture, float]) -> Markup:
+    picture, factor = image
     true = both.truth.boxes[both.truth.images == number] * factor
     predicted = both.predictions.boxes[scores.kept][both.predictions.images[scores.kept] == number] * factor
     draw_boxes(picture, true, np.full(len(true), TRUE), ())

@@ -23,6 +23,7 @@ from penstock.sources.rasters.raster_options import PixelOptions
 from penstock.sources.rasters.raster_pixels import to_rgb
 from penstock.sources.rasters.raster_windows import read_sample
 from penstock.storage.whole_files import write_whole
+from penstock.wording import counted
 
 Picture = NDArray[np.uint8]
 
@@ -50,12 +51,15 @@ def plot_boxes(
     images: Sequence[str | os.PathLike[str]] | None = None,
     folder: str | os.PathLike[str] | None = None,
     longest_side: int = LONGEST_SIDE_PX,
+    bands: Any = None,
+    allow_drivers: str | Sequence[str] = (),
 ) -> Path:
     """Draw a table of found boxes over its images, made smaller where they are large; an empty table draws the images.
 
     images         which images are drawn; by default those that the table knows, at most 12
     folder         what their names are relative to
     longest_side   of the whole picture, in pixels
+    bands, allow_drivers   how rasters are read, as in `predict`
     """
     target = check_plot_name(path)
     known = [*table.image_sizes, *table["image_path"].tolist()] if images is None else [str(image) for image in images]
@@ -64,31 +68,32 @@ def plot_boxes(
         raise RecipeError("the table names no image to draw: pass images.")
     shown = names[:MOST_IMAGES]
     columns = math.ceil(math.sqrt(len(shown)))
-    pictures = [_drawn(table, name, Path(folder or ""), longest_side // columns) for name in shown]
+    options = PixelOptions.of(bands, "auto", None, allow_drivers)
+    pictures = [_drawn(table, Path(folder or "") / name, name, longest_side // columns, options) for name in shown]
     write_whole(target, encode_image(_sheet(pictures, columns), CODECS[target.suffix.lower()]))
     return target
 
 
-def _drawn(table: Any, name: str, folder: Path, longest_side: int) -> Picture:
-    picture, factor = small_image(folder / name, longest_side)
+def _drawn(table: Any, file: Path, name: str, longest_side: int, options: PixelOptions) -> Picture:
+    picture, factor = small_image(file, longest_side, options)
     mine = table[table["image_path"] == name]
     names = list(dict.fromkeys([*table.classes, *table["label"].tolist()]))
     numbers = np.array([names.index(label) for label in mine["label"]], np.int64)
     corners = mine[list(CORNERS)].to_numpy(np.float64) * factor
     draw_boxes(picture, corners, numbers, names)
-    count = "1 box" if len(mine) == 1 else f"{len(mine):,} boxes"
-    return with_caption(picture, f"{Path(name).name}  {count}")
+    return with_caption(picture, f"{file.name}  {counted(len(mine), 'box')}")
 
 
-def small_image(path: Path, longest_side: int) -> tuple[Picture, float]:
+def small_image(path: Path, longest_side: int, options: PixelOptions) -> tuple[Picture, float]:
     """An image of any size as RGB, at most so large, and by how much it shrank.
 
-    Photos stand upright. Rasters are read by the rules of packing, and only as many pixels as are needed.
+    Photos stand upright. Rasters, and photos of which `options` chooses bands, are read by the rules of packing, and
+    only as many pixels as are needed.
     """
     try:
         with path.open("rb") as file:
-            is_photo = sniff(file.read(16)) not in ("", "tiff")
-        return (_small_photo if is_photo else _small_raster)(path, longest_side)
+            is_photo = sniff(file.read(16)) not in ("", "tiff") and options.bands is None
+        return _small_photo(path, longest_side) if is_photo else _small_raster(path, longest_side, options)
     except (OSError, UnreadableImage) as error:
         reason = error.strerror if isinstance(error, OSError) else error
         raise DataError([Problem(str(path), None, f"the image cannot be drawn: {reason}", "Check the path")]) from error
@@ -100,11 +105,11 @@ def _small_photo(path: Path, longest_side: int) -> tuple[Picture, float]:
     return np.array(resized(pixels, width, height)), width / pixels.shape[1]
 
 
-def _small_raster(path: Path, longest_side: int) -> tuple[Picture, float]:
-    raster, problem = describe_raster(path, PixelOptions())
+def _small_raster(path: Path, longest_side: int, options: PixelOptions) -> tuple[Picture, float]:
+    raster, problem = describe_raster(path, options)
     if raster is None:
         raise DataError([problem] if problem else [])
-    with gdal(), open_raster(path) as dataset:
+    with gdal(), open_raster(path, allow_drivers=options.allow_drivers) as dataset:
         picture = to_rgb(read_sample(dataset, raster.rules, longest_side), raster.rules)
     return np.ascontiguousarray(picture), picture.shape[1] / raster.width
 

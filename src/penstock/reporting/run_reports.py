@@ -67,6 +67,7 @@ def report(
     truth: Any = None,
     images: str | os.PathLike[str] | None = None,
     min_score: float | None = None,
+    allow_drivers: str | Sequence[str] = (),
 ) -> Path:
     """Write a page on a Run, or on several beside each other, and give its path.
 
@@ -74,16 +75,19 @@ def report(
     needs no network and no other file.
 
     A table, layer or DataFrame of predicted boxes may stand in place of a Run: its page shows them over their images,
-    which are beside it or in the folder `images`, and with `truth` their scores; `min_score` leaves out what is below.
+    which are beside it or in the folder `images`, and with `truth` their scores; `min_score` leaves out what is below,
+    `allow_drivers` names drivers of GDAL, such as VRT, that may open rasters too.
     """
     if truth is not None or is_boxes(runs):
         target = _target(page_of_boxes(runs) if output is None else Path(output))
-        text = box_page(runs, BoxPageOptions(truth, images, min_score))
+        text = box_page(runs, BoxPageOptions(truth, images, min_score, allow_drivers))
         target.parent.mkdir(parents=True, exist_ok=True)
         write_whole(target, text)
         return target
-    if images is not None or min_score is not None:
-        raise RecipeError("images and min_score belong to a page on predicted boxes, not to one on a Run.")
+    if images is not None or min_score is not None or allow_drivers:
+        raise RecipeError(
+            "images, min_score and allow_drivers belong to a page on predicted boxes, not to one on a Run."
+        )
     chosen = _runs(runs)
     target = _target(chosen[0].folder / PAGE_NAME if output is None else Path(output))
     text = report_page(chosen)

@@ -138,7 +138,7 @@ def test_the_answer_is_the_same_for_every_worker_count_batch_size_and_tiling(
     striped = raster(pixels, name="striped.tif", blockysize=1)
     tiled = raster(pixels, name="tiled.tif", tiled=True, blockxsize=128, blockysize=128)
     plain = ps.predict(crowns_run, path, tile_px=256)
-    assert_same(plain, ps.predict(crowns_run, path, tile_px=256, workers=3, batch_size=5))
+    assert_same(plain, ps.predict(crowns_run, path, tile_px=256, workers=3))
     assert_same(plain, ps.predict(crowns_run, striped, tile_px=256))
     assert_same(plain, ps.predict(crowns_run, tiled, tile_px=256, workers=2))
 

@@ -16,7 +16,7 @@ from penstock.prediction.boxes.areas import Area, read_area
 from penstock.prediction.boxes.asking import Asker
 from penstock.prediction.boxes.journals import Journal, Kept, kept_by, plan_of
 from penstock.prediction.boxes.mosaics import Mosaic, SceneBoxes
-from penstock.prediction.boxes.options import FindingOptions
+from penstock.prediction.boxes.options import FindingOptions, unscalable
 from penstock.prediction.boxes.reading_ahead import windows_ahead
 from penstock.prediction.boxes.scenes import Scene, Shown, image_scene, open_scene
 from penstock.prediction.boxes.window_plans import WindowPlan, window_plan
@@ -26,6 +26,7 @@ from penstock.results.box_tables import box_table
 from penstock.results.georeferences import Georeference
 from penstock.results.ground_resolution import metres_per_pixel
 from penstock.samples import Source, annotations_of
+from penstock.wording import counted
 
 # Threads that read windows, where the user does not say: two keep ahead of any network, also of compressed rasters.
 AUTO_READERS = 2
@@ -93,7 +94,7 @@ def boxes_in_files(
             collected.problems[str(file)] = str(error)
             continue
         collected.add(scene.name, found, (scene.width, scene.height), scene.place)
-    return collected.table()
+    return _noted(collected.table(), collected, model, options)
 
 
 def boxes_in_arrays(model: Model, images: ImageArrays, options: FindingOptions, answering: AnswerOptions) -> Any:
@@ -105,7 +106,20 @@ def boxes_in_arrays(model: Model, images: ImageArrays, options: FindingOptions, 
         scene = image_scene(image_name(number), pixels)
         found = boxes_in_scene(asker, scene, options, answering)
         collected.add(scene.name, found, (scene.width, scene.height), scene.place)
-    return collected.table()
+    return _noted(collected.table(), collected, model, options)
+
+
+def _noted(table: Any, collected: Collected, model: Model, options: FindingOptions) -> Any:
+    """A table that says which images could not be brought to the resolution of the model."""
+    trained = getattr(model.task, "gsd", None)
+    unplaced = [name for name in collected.sizes if name not in collected.places]
+    if options.gsd == "auto" and isinstance(trained, (int, float)) and unplaced:
+        note = (
+            f"{counted(len(unplaced), 'image')} without a georeference (CRS), such as {unplaced[0]}: not brought to "
+            f"the {trained:g} m a pixel that the model was trained with"
+        )
+        table.attrs["notes"] = [*table.attrs.get("notes", ()), note]
+    return table
 
 
 def boxes_in_scene(
@@ -156,12 +170,15 @@ def _plan(task: Any, scene: Scene, options: FindingOptions) -> WindowPlan:
 
 
 def _ratio(task: Any, scene: Scene, options: FindingOptions) -> float:
-    """Pixels of the image for each of the model's resolution; 1 where either does not say."""
+    """Pixels of the image for each of the model's resolution; 1 where either does not say, unless the user asked."""
     wanted = task.gsd if options.gsd == "auto" else options.gsd
-    if scene.place is None or not isinstance(wanted, (int, float)):
+    if not isinstance(wanted, (int, float)):
         return 1.0
     place = scene.place
-    found = metres_per_pixel(place.transform, place.crs, x=scene.width / 2, y=scene.height / 2)
+    middle = {"x": scene.width / 2, "y": scene.height / 2}
+    found = None if place is None else metres_per_pixel(place.transform, place.crs, **middle)
+    if found is None and options.gsd != "auto":
+        raise unscalable([scene.name], wanted)
     return 1.0 if found is None else wanted / found
 
 
@@ -206,10 +223,10 @@ def _bar(progress: bool, total: int, finished: int) -> Iterator[Any]:
     with Progress(console=Console(stderr=True)) as bar:
         task = bar.add_task("looking", total=total, completed=finished)
 
-        def counted(shown: Iterator[Shown]) -> Iterator[Shown]:
+        def followed(shown: Iterator[Shown]) -> Iterator[Shown]:
             for done, one in enumerate(shown, start=finished + 1):
                 yield one
                 bar.update(task, completed=done)
             bar.update(task, completed=total)  # windows that nothing can be seen in were left out
 
-        yield counted
+        yield followed

@@ -7,7 +7,7 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 from penstock.codecs.map_files import check_drivers
-from penstock.errors import RecipeError
+from penstock.errors import DataError, Problem, RecipeError
 
 TILE_PX, OVERLAP = 400, 0.05  # as in packing
 SMALLEST_TILE_PX = 64
@@ -60,7 +60,18 @@ class FindingOptions:
         longest = max(width, height, SMALLEST_TILE_PX)
         return longest if is_photo and longest <= WHOLE_PX else TILE_PX
 
+    @property
+    def given_gsd(self) -> float | None:
+        """The metres in a pixel that the user asked for."""
+        return None if self.gsd is None or isinstance(self.gsd, str) else float(self.gsd)
+
     def thresholds(self) -> dict[str, float]:
         """Settings of the task that are changed."""
         given = {"score_threshold": self.score_threshold, "nms_threshold": self.nms_threshold}
         return {name: value for name, value in given.items() if value is not None}
+
+
+def unscalable(names: Sequence[str], gsd: float) -> DataError:
+    """The error for images that cannot be brought to a resolution, since their own is not known."""
+    what = f"it has no georeference (CRS), so it cannot be brought to gsd={gsd:g}"
+    return DataError([Problem(name, None, what, "Leave gsd out, or predict it apart") for name in names])

@@ -25,13 +25,15 @@ def scale_points(
     `image` numbers `files` for each row. Images with points and without a georeference are problems.
     """
     buffer = parse_buffer(options.point_buffer)
+    if buffer is not None and np.isfinite(rows.box).any() and not rows.point.any():
+        return rows, [_without_points(rows, options)]
     if buffer is None or not buffer.in_metres:
         return rows, []
     problems: list[Problem] = []
     box, broken = rows.box.copy(), rows.broken.copy()
     for number in np.unique(image[rows.point & (image >= 0)]).tolist():
         mine = np.flatnonzero(rows.point & (image == number))
-        metres = _metres_per_pixel(files[number])
+        metres = _metres_per_pixel(files[number], options)
         if metres is None:
             what = f"it has no georeference (CRS), so that {options.point_buffer} cannot be brought to pixels"
             problems.append(Problem(str(files[number]), None, what, "Pass point_buffer in pixels, such as 10"))
@@ -43,9 +45,15 @@ def scale_points(
     return replace(rows, box=box, broken=broken), problems
 
 
-def _metres_per_pixel(file: Path) -> float | None:
+def _without_points(rows: Rows, options: ReadingOptions) -> Problem:
+    place = rows.tables[0] if rows.tables else "annotations"
+    what = f"point_buffer={options.point_buffer} has no effect: there are no points"
+    return Problem(place, None, what, "Leave it out", warning=True)
+
+
+def _metres_per_pixel(file: Path, options: ReadingOptions) -> float | None:
     try:
-        with gdal(), open_raster(file) as raster:
+        with gdal(), open_raster(file, allow_drivers=options.allow_drivers) as raster:
             if not raster.crs:
                 return None
             place = {"x": raster.width / 2, "y": raster.height / 2}

@@ -16,6 +16,7 @@ from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
+from penstock.codecs.map_files import check_drivers
 from penstock.errors import DataError, Problem, RecipeError, nearest
 from penstock.sources.boxes.annotation_files import read_rows
 from penstock.sources.boxes.rows import ImageName, Rows
@@ -165,6 +166,7 @@ def rows_about(raster: Path, annotations: Any, image_name: str | None, options: 
             group_column=options.get("group_from") if "{" not in (options.get("group_from") or "") else None,
             split_column=options.get("split_from"),
             ignore_others=True,
+            allow_drivers=check_drivers(options.get("allow_drivers")),
         ),
     )
     chosen = _chosen_names(rows, raster, image_name)

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import inspect
 import os
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from penstock.errors import DataError, Problem, Sealed
+from penstock.errors import DataError, Problem, RecipeError, Sealed
 from penstock.samples import Field, Origin, Raw, Sample, Schema, checked_index, sample_at
 from penstock.sources.paths import IMAGE_ENDINGS, PathLike, expand, files_below
 from penstock.sources.patterns import NamePattern
@@ -79,6 +80,11 @@ class Rasters(Sealed):
         ignore_other_images: bool = False,
         allow_drivers: str | Sequence[str] = (),
     ) -> None:
+        if boxes is None:
+            _refuse_unused(
+                {"min_kept": min_kept, "lost_boxes": lost_boxes, "classes": classes, "point_buffer": point_buffer}
+                | {"clip_boxes": clip_boxes, "split_from": split_from, "ignore_other_images": ignore_other_images}
+            )
         self.tile_options = TileOptions(tile_px, overlap, min_kept, lost_boxes, skip_nodata, gsd)
         self.pixel_options = PixelOptions.of(bands, scale, nodata, allow_drivers)
         by_column = boxes is not None and group_from is not None and "{" not in group_from
@@ -278,6 +284,16 @@ def _unfit_names(files: Sequence[Path], groups: NamePattern | None) -> list[Prob
         for file in files
         if groups is not None and not groups.value(file.name)
     ]
+
+
+def _refuse_unused(given: Mapping[str, object]) -> None:
+    """Options about boxes, where there are none."""
+    usual = inspect.signature(Rasters.__init__).parameters
+    used = [name for name, value in given.items() if value != usual[name].default]
+    if used:
+        raise RecipeError(
+            f"{', '.join(used)}: this is about boxes, and there are none. Pass boxes too, or leave it out."
+        )
 
 
 def _without(problems: Sequence[Problem], known: Sequence[Problem]) -> list[Problem]:
