@@ -1,4 +1,4 @@
-# One place for every habit: setup fix check test test-peers fuzz demo bench docs.
+# One place for every habit: setup fix check test test-all test-peers fuzz demo bench docs.
 # Uses uv where it is found, plain venv + pip otherwise. Nothing but Python needs to be installed.
 PYTHON ?= python3
 VENV ?= .venv
@@ -8,7 +8,7 @@ STAMP := $(VENV)/.penstock-installed
 PEERS ?= .venv-peers
 PEERS_STAMP := $(PEERS)/.penstock-installed
 
-.PHONY: setup fix check test test-peers fuzz demo bench docs
+.PHONY: setup fix check test test-all test-peers fuzz demo bench docs
 
 setup: $(STAMP)
 
@@ -36,8 +36,18 @@ check: setup
 	$(BIN)/mypy
 	$(BIN)/python -m pytest -q tests/test_architecture.py
 
+# Workers that run tests side by side; each test runs in one thread of torch. `worksteal` keeps the tests of a file together
+# until the end, when a worker without work takes half of what another one has left.
+WORKERS ?= 2
+PYTEST = $(BIN)/python -m pytest -q -n $(WORKERS) --dist worksteal
+
+# At most ten minutes on two quiet cores.
 test: setup
-	$(BIN)/python -m pytest -q
+	$(PYTEST) -m 'not slow'
+
+# Everything: trainings, demonstrations, notebooks and sanitizers too.
+test-all: setup
+	$(PYTEST)
 
 # The frameworks that judge us (TensorFlow, JAX, …), in an environment of their own: 9 GB, some minutes the first time.
 test-peers: $(PEERS_STAMP)

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import psutil
 
-DEADLINE_SECONDS = 20.0
+DEADLINE_SECONDS = 120.0
 
 
 class Held(NamedTuple):

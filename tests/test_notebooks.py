@@ -19,6 +19,8 @@ SMALLER = {
 }
 
 
+@pytest.mark.slow
+@pytest.mark.timeout(3600)
 @pytest.mark.filterwarnings("ignore")  # of Jupyter's libraries
 @pytest.mark.parametrize("name", SMALLER)
 def test_the_notebook_runs(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -31,7 +33,7 @@ def test_the_notebook_runs(name: str, tmp_path: Path, monkeypatch: pytest.Monkey
     monkeypatch.setenv("OMP_NUM_THREADS", "1")
     notebook = nbformat.reads(text, as_version=4)
     nbclient.NotebookClient(
-        notebook, timeout=240, kernel_name="python3", resources={"metadata": {"path": tmp_path}}
+        notebook, timeout=1800, kernel_name="python3", resources={"metadata": {"path": tmp_path}}
     ).execute()
 
 

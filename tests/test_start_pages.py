@@ -66,6 +66,8 @@ PAGES = {
 }
 
 
+@pytest.mark.slow
+@pytest.mark.timeout(3600)
 @pytest.mark.parametrize("name", PAGES)
 @pytest.mark.filterwarnings("ignore")  # of Lightning, which warns of everything that is small
 def test_the_page_works(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

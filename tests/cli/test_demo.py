@@ -37,6 +37,7 @@ def typed(printed: str) -> list[str]:
     return [line.split()[2] for line in printed.splitlines() if line.startswith("$ penstock ")]
 
 
+@pytest.mark.slow
 def test_photos_are_learned_and_the_demonstration_can_be_run_again(tmp_path: Path) -> None:
     for _ in range(2):
         printed = demonstrated("images", tmp_path / "demo")
@@ -49,6 +50,7 @@ def test_photos_are_learned_and_the_demonstration_can_be_run_again(tmp_path: Pat
     assert min(decode_image((home / "photo.png").read_bytes()).shape[:2]) >= 320
 
 
+@pytest.mark.slow
 def test_crowns_are_found_in_a_flight_that_nobody_labelled(tmp_path: Path) -> None:
     pytest.importorskip("geopandas")
     assert "doctor" in typed(demonstrated("trees", tmp_path / "demo"))
@@ -60,7 +62,8 @@ def test_crowns_are_found_in_a_flight_that_nobody_labelled(tmp_path: Path) -> No
     assert len(ps.predict(home / "runs" / "trees", home / "new_flight" / "flight_4.tif")) > 20
 
 
-@pytest.mark.timeout(900)
+@pytest.mark.slow
+@pytest.mark.timeout(3600)
 def test_what_an_animal_does_is_told_of_a_video_that_nobody_labelled(tmp_path: Path) -> None:
     pytest.importorskip("av")
     assert "doctor" in typed(demonstrated("behaviour", tmp_path / "demo"))

@@ -47,6 +47,7 @@ def test_packing_and_exporting_tell_programs_what_they_wrote(home: Path) -> None
     assert (exported.json["samples"], exported.json["path"]) == (12, "shards")
 
 
+@pytest.mark.slow
 def test_training_says_its_way_on_stderr_and_its_result_on_stdout(home: Path) -> None:
     ps.pack(ps.Images("shapes"), "shapes.pack")
     Path("shapes.yaml").write_text(RECIPE)

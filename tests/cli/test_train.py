@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import click
@@ -15,23 +16,22 @@ from commands import run_here
 from penstock.cli.demo_data import write_shapes
 from penstock.cli.recipe import recipe
 from penstock.recipes.templates import TEMPLATES
-
-# Small enough for seconds: 24 pictures, one step an epoch.
-RECIPE = """\
-data: {path: shapes.pack}
-task: {kind: classification, size: 32}
-model: {backbone: tiny}
-train: {epochs: 2, batch_size: 32}
-run: {progress: off}
-"""
+from trained_runs import RECIPE
 
 
 @pytest.fixture
-def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def home(recipe_home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with a recipe for seconds: 24 pictures, one step an epoch."""
+    shutil.copytree(recipe_home, tmp_path, dirs_exist_ok=True, ignore=shutil.ignore_patterns("runs"))
     monkeypatch.chdir(tmp_path)
-    ps.pack(ps.Images(write_shapes(Path("shapes"), count=24)), "shapes.pack")
-    Path("shapes.yaml").write_text(RECIPE)
     return tmp_path
+
+
+@pytest.fixture
+def trained(home: Path, recipe_home: Path) -> ps.Run:
+    """The Run of that recipe, in the same folder."""
+    shutil.copytree(recipe_home / "runs", home / "runs")
+    return ps.Run("runs/shapes")
 
 
 def test_a_recipe_that_was_written_trains_with_a_few_keys_changed(home: Path) -> None:
@@ -48,8 +48,7 @@ def test_a_recipe_that_was_written_trains_with_a_few_keys_changed(home: Path) ->
     assert run.checkpoint("best").exists() and run.scores()["accuracy"] >= 0
 
 
-def test_a_run_is_gone_on_with_only_by_the_same_settings(home: Path) -> None:
-    assert run_here("train", "shapes.yaml").exit_code == 0
+def test_a_run_is_gone_on_with_only_by_the_same_settings(trained: ps.Run) -> None:
     before = ps.Run("runs/shapes").checkpoint("last").read_bytes()
 
     again = run_here("train", "runs/shapes")
@@ -143,18 +142,12 @@ def test_shells_complete_the_kinds_of_recipes() -> None:
     assert "'tree' is not a kind of recipe. Did you mean 'trees'? There is: images, trees, behaviour." in wrong.err
 
 
-def trained(home: Path) -> ps.Run:
-    assert run_here("train", "shapes.yaml").exit_code == 0
-    return ps.Run("runs/shapes")
-
-
-def test_evaluating_a_run_gives_the_scores_that_training_gave(home: Path) -> None:
-    run = trained(home)
+def test_evaluating_a_run_gives_the_scores_that_training_gave(trained: ps.Run) -> None:
     found = run_here("evaluate", "runs/shapes", "--json")
     assert (found.exit_code, found.err) == (0, "precision 32, as in training.\n")
     assert found.json["samples"] == len(ps.open("shapes.pack").split("val"))
     for name, value in found.json["scores"].items():
-        assert value == pytest.approx(run.scores("best")[name])
+        assert value == pytest.approx(trained.scores("best")[name])
     table = run_here("evaluate", "runs/shapes", "shapes.pack", "--split", "train", "-o", "train.csv")
     assert table.exit_code == 0 and table.out.startswith("samples ") and "accuracy " in table.out
     rows = pd.read_csv("train.csv")
@@ -175,8 +168,7 @@ def test_a_split_of_raw_data_is_the_one_that_was_trained_with(home: Path) -> Non
     assert Path("own.csv").read_bytes() == Path("val.csv").read_bytes()
 
 
-def test_predicting_answers_for_files_folders_and_packs(home: Path) -> None:
-    trained(home)
+def test_predicting_answers_for_files_folders_and_packs(trained: ps.Run) -> None:
     done = run_here("predict", "runs/shapes", "shapes/circle", "-o", "labels.csv")
     assert (done.exit_code, done.out) == (0, "labels.csv\n"), done.err
     rows = pd.read_csv("labels.csv")
@@ -192,8 +184,7 @@ def test_predicting_answers_for_files_folders_and_packs(home: Path) -> None:
     assert len(Path("all.jsonl").read_text().splitlines()) == 24
 
 
-def test_files_that_cannot_be_read_are_an_error_or_a_row_that_says_so(home: Path) -> None:
-    trained(home)
+def test_files_that_cannot_be_read_are_an_error_or_a_row_that_says_so(trained: ps.Run) -> None:
     Path("shapes/circle/broken.jpg").write_bytes(b"no picture")
     refused = run_here("predict", "runs/shapes", "shapes/circle", "-o", "labels.csv")
     assert refused.exit_code == 3 and "broken.jpg" in refused.err and not Path("labels.csv").exists()
@@ -206,8 +197,7 @@ def test_files_that_cannot_be_read_are_an_error_or_a_row_that_says_so(home: Path
     assert rows.loc["shapes/circle/broken.jpg", ["label", "score"]].isna().all()
 
 
-def test_what_does_not_know_its_data_asks_for_it(home: Path) -> None:
-    trained(home)
+def test_what_does_not_know_its_data_asks_for_it(trained: ps.Run) -> None:
     checkpoint = run_here("evaluate", "runs/shapes/checkpoints/last.ckpt")
     assert checkpoint.exit_code == 2 and "name the data" in checkpoint.err
     assert run_here("evaluate", "runs/shapes", "--split", "tests").exit_code == 2
@@ -216,8 +206,7 @@ def test_what_does_not_know_its_data_asks_for_it(home: Path) -> None:
     assert run_here("predict", "runs/shapes", "shapes", "--workers", "many").exit_code == 2
 
 
-def test_a_report_is_one_page_on_one_run_or_on_several(home: Path) -> None:
-    trained(home)
+def test_a_report_is_one_page_on_one_run_or_on_several(trained: ps.Run) -> None:
     assert run_here("train", "shapes.yaml", "run.folder=runs/flat", "task.flip=0").exit_code == 0
     own = run_here("report", "runs/shapes")
     assert (own.exit_code, own.out, own.err) == (0, "runs/shapes/report.html\n", "")

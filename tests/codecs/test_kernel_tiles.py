@@ -129,6 +129,7 @@ def test_without_the_kernel_tiles_are_left_to_the_caller(monkeypatch: pytest.Mon
     assert not read_tiles(0, np.zeros(2, np.int64), 48, 0, image())
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(os.name == "nt", reason="tiles are left to the caller")
 def test_no_size_and_no_answer_of_the_system_leads_to_memory_that_is_not_the_images(tmp_path: Path) -> None:
     if shutil.which("cc") is None:

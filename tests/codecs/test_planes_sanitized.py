@@ -35,6 +35,7 @@ def counted(program: Path) -> list[int]:
     return [int(number) for number in answer.stdout.split()]
 
 
+@pytest.mark.slow
 def test_no_size_and_no_number_leads_to_memory_that_is_not_the_frames(tmp_path: Path) -> None:
     made, refused, _ = counted(built(tmp_path / "sanitized", *CHECKS))
     assert made + refused == TRIES

@@ -33,6 +33,7 @@ def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return target
 
 
+@pytest.mark.slow
 def test_damaged_records_never_touch_memory_that_is_not_theirs(program: Path, tmp_path: Path) -> None:
     record = {"image": bytes(range(200)), "label": [1, -1, 300], "": np.arange(5, dtype=np.float32), "other": "text"}
     seed = write_records(tmp_path / "seed.tfrecord", [record] * 9)

@@ -480,7 +480,7 @@ print("sum", float(total))
 
 def run_killed(folder: Path, at: int) -> subprocess.CompletedProcess[str]:
     code = [sys.executable, "-c", KILLED, str(folder), str(at)]
-    return subprocess.run(code, capture_output=True, text=True, timeout=120)
+    return subprocess.run(code, capture_output=True, text=True, timeout=600)
 
 
 def test_a_cache_whose_making_was_killed_goes_on_where_it_stopped(tmp_path: Path) -> None:
@@ -524,7 +524,7 @@ def test_several_ranks_that_want_the_same_cache_make_it_once(tmp_path: Path) -> 
         assert rank.stdin is not None
         rank.stdin.write("\n")
         rank.stdin.flush()
-    outputs = [rank.communicate(timeout=120)[0] for rank in ranks]
+    outputs = [rank.communicate(timeout=600)[0] for rank in ranks]
     assert [rank.returncode for rank in ranks] == [0, 0, 0]
     assert len({output.split("sum")[1] for output in outputs}) == 1
     # Each makes one to see what batches look like; the one that makes the cache makes its first once more.

@@ -143,7 +143,7 @@ if __name__ == "__main__":
 @pytest.mark.parametrize(("executor", "way"), [("process", "idle"), ("process", "under way"), ("thread", "under way")])
 def test_control_c_while_a_flow_is_collected_is_not_lost(executor: str, way: str) -> None:
     done = subprocess.run(
-        [sys.executable, "-c", INTERRUPTED, executor, way], cwd=TESTS, capture_output=True, text=True, timeout=120
+        [sys.executable, "-c", INTERRUPTED, executor, way], cwd=TESTS, capture_output=True, text=True, timeout=600
     )
     assert done.stdout.strip() == "interrupted", done.stderr
     assert "Exception ignored" not in done.stderr

@@ -46,7 +46,7 @@ def pictures(tmp_path_factory: pytest.TempPathFactory) -> Path:
 )
 def test_the_peak_of_each_process_keeps_to_the_budget(pictures: Path, executor: str, place: str) -> None:
     done = subprocess.run(
-        [sys.executable, "-c", PROGRAM, pictures, executor, place], capture_output=True, text=True, timeout=120
+        [sys.executable, "-c", PROGRAM, pictures, executor, place], capture_output=True, text=True, timeout=600
     )
     assert done.returncode == 0, done.stderr
     shapes, peaks = json.loads(done.stdout)
@@ -75,7 +75,7 @@ def test_an_image_that_can_never_fit_is_refused_with_its_size_and_a_remedy(tmp_p
             [sys.executable, "-c", PROGRAM, tmp_path / "large", executor, "none"],
             capture_output=True,
             text=True,
-            timeout=120,
+            timeout=600,
         )
         assert "decoding 16,383×16,383 px (WEBP) takes about" in done.stderr
         assert "memory budget is 200 MB. Give the flow more memory (memory=…)" in done.stderr

@@ -296,7 +296,7 @@ def test_functions_and_classes_of_a_script_work_in_processes(executor: str, tmp_
     )
     tests = Path(__file__).parents[1]
     ran = subprocess.run(
-        [sys.executable, str(script), executor, str(tests)], capture_output=True, text=True, cwd="/", timeout=100
+        [sys.executable, str(script), executor, str(tests)], capture_output=True, text=True, cwd="/", timeout=600
     )
     assert (ran.stdout, ran.stderr) == ("[3, 4, 5, 3, 4, 5] True\n", "")
 

@@ -199,7 +199,7 @@ def test_control_c_ends_everything_with_one_traceback(executor: str) -> None:
     program, workers = started("endless", executor)
     assert len(workers) == {"thread": 0, "subprocess": 1, "process": 2}[executor]
     os.killpg(program.pid, signal.SIGINT)  # as a terminal does: to all processes
-    _, errors = program.communicate(timeout=60)
+    _, errors = program.communicate(timeout=600)
     assert program.returncode == -signal.SIGINT
     assert errors.count("Traceback") == 1 and errors.rstrip().endswith("KeyboardInterrupt")
     until(lambda: all(map(is_gone, workers)), "the workers had ended")
@@ -213,7 +213,7 @@ def test_control_c_ends_everything_with_one_traceback(executor: str) -> None:
 def test_too_little_shared_memory_is_an_error_that_says_what_to_lower(
     executor: str, megabytes: str, purpose: str
 ) -> None:
-    ran = subprocess.run([*PROGRAM, "limited", executor, megabytes], capture_output=True, text=True, timeout=100)
+    ran = subprocess.run([*PROGRAM, "limited", executor, megabytes], capture_output=True, text=True, timeout=600)
     assert ran.returncode == 0 and ran.stderr == ""
     assert f"there is no shared memory left for {purpose}: 0." in ran.stdout
     assert "MB were needed" in ran.stdout and "smaller batches" in ran.stdout

@@ -13,7 +13,7 @@ from tests.flow.promised import CHAINS, KINDS, Case, Packs
 
 # PENSTOCK_EXAMPLES=20 looks at twenty times as many combinations, others each time.
 MORE = int(os.environ.get("PENSTOCK_EXAMPLES", "0"))
-pytestmark = pytest.mark.timeout(300 * max(MORE, 1))
+pytestmark = pytest.mark.timeout(900 * max(MORE, 1))
 
 
 def sweep(examples: int, *, shrinks: bool = True) -> Any:

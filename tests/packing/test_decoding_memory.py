@@ -37,7 +37,7 @@ if __name__ == "__main__":
 
 def run(folder: Path, out: Path, verb: str, **options: object) -> subprocess.CompletedProcess[str]:
     arguments = [sys.executable, "-c", PROGRAM, folder, out, verb, json.dumps(options)]
-    return subprocess.run(arguments, capture_output=True, text=True, timeout=300)
+    return subprocess.run(arguments, capture_output=True, text=True, timeout=600)
 
 
 @pytest.fixture(scope="module")

@@ -1,9 +1,8 @@
-"""A model that learned a little, once for all tests of this folder."""
+"""What tests of prediction ask for: a Run, and photos to predict on."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -13,17 +12,12 @@ pytest.importorskip("torchvision")
 
 import penstock as ps  # noqa: E402
 from penstock.codecs.images import encode_image  # noqa: E402
-from shape_making import SHAPES, Shapes, shape_picture  # noqa: E402
+from shape_making import shape_picture  # noqa: E402
 
 
 @pytest.fixture(scope="session")
-def run(tmp_path_factory: pytest.TempPathFactory) -> ps.Run:
-    """A Run of a few steps."""
-    task = ps.Classification(SHAPES, backbone="tiny", size=32)
-    folder = tmp_path_factory.mktemp("runs") / "shapes"
-    data = (Shapes(48), Shapes(24, first=1000))
-    options: dict[str, Any] = {"batch_size": 16, "progress": False, "logger": False, "workers": 0}
-    return ps.train(task, data, epochs=1, folder=folder, **options)
+def run(shapes_run: ps.Run) -> ps.Run:
+    return shapes_run
 
 
 @pytest.fixture(scope="session")

@@ -32,7 +32,7 @@ def test_work_is_dealt_to_all_copies_and_comes_back_in_order() -> None:
     used: list[Any] = []
 
     def work(one: Placed, item: int) -> int:
-        both_work.wait(timeout=60)
+        both_work.wait(timeout=600)
         used.append(one.network)
         return item
 

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 import penstock as ps
 from shape_making import SHAPES, Shapes
 
 
+@pytest.mark.slow
 def test_shapes_are_learned_from_random_weights(tmp_path: Path) -> None:
     task = ps.Classification(SHAPES, backbone="tiny", size=32, crop_scale=(0.6, 1.0), middle=1.0)
     run = ps.train(

@@ -13,7 +13,6 @@ pytest.importorskip("lightning")
 
 import penstock as ps  # noqa: E402
 from commands import run_here  # noqa: E402
-from penstock.cli.demo_animals import write_animal_videos  # noqa: E402
 from penstock.samples import sample_at  # noqa: E402
 from penstock.tasks.precisions import choose_precision  # noqa: E402
 from scene_making import CROWNS, Scenes  # noqa: E402
@@ -32,17 +31,11 @@ def same(one: Any, other: Any, tolerance: float = 0.0) -> None:
         assert one[name] == pytest.approx(other[name], abs=tolerance, nan_ok=True), name
 
 
-@pytest.fixture(scope="module")
-def mice(tmp_path_factory: pytest.TempPathFactory) -> tuple[ps.Run, Path, Path]:
-    """A Run of a few steps, the pack that it was trained on, and the videos of that pack."""
-    torch.set_num_threads(1)
-    folder = tmp_path_factory.mktemp("mice")
-    write_animal_videos(folder, 3, 120, (96, 64), seed=4)
-    videos = ps.Videos(folder / "videos", labels=folder / "labels", size="64x64")
-    pack = ps.pack(videos, folder / "mice.pack", split="train=0.6,val=0.4", progress=False)
-    task = ps.Behaviour(size="tiny", frames=3, flow_epochs=1, sequence_epochs=2, clips_per_epoch=64, window_frames=32)
-    run = ps.train(task, pack.path, epochs=2, batch_size=8, folder=folder / "run", **{**QUIET, "workers": 1})
-    return run, pack.path, folder
+@pytest.fixture
+def mice(mice_run: ps.Run) -> tuple[ps.Run, Path, Path]:
+    """A Run of a few steps, the pack that it was trained on, and the folder of its videos."""
+    folder = mice_run.folder.parent
+    return mice_run, folder / "mice.pack", folder
 
 
 def test_behaviour_has_one_score_to_the_last_bit(mice: tuple[ps.Run, Path, Path], tmp_path: Path) -> None:

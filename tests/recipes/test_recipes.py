@@ -72,6 +72,7 @@ def test_the_written_recipe_explains_every_key_and_reads_as_the_defaults(pets: P
         assert {(section, key) for key in keys} <= set(legal_keys(TEMPLATES[kind].task))
 
 
+@pytest.mark.usefixtures("pets")
 def test_a_recipe_takes_the_settings_of_a_project_and_names_the_others(tmp_path: Path) -> None:
     augs = {"LR": 0, "UD": 0.5, "degrees": 0, "grayscale": 0.5, "crop_size": 128, "pad": None, "resize": [64, 96]}
     compute = {"batch_size": 16, "num_workers": 8}
@@ -305,6 +306,14 @@ def test_the_settings_of_a_run_are_a_recipe_again(pets: Path) -> None:
     assert Recipe.read(recipe.run.folder) == Recipe.read(writer.folder / "settings.yaml") == recipe
     assert set(Run(writer.folder).settings) == {"data", "task", "model", "train", "feed", "run"}
     assert set(Run(writer.folder).settings["model"]) == {"backbone", "weights"}
+
+
+@pytest.mark.parametrize("trained", ["shapes_run", "crowns_run", "mice_run"])
+def test_a_real_training_leaves_the_recipe_of_its_task(trained: str, request: pytest.FixtureRequest) -> None:
+    run: Run = request.getfixturevalue(trained)
+    recipe = Recipe.read(run.folder, ["data.path=x.pack"])
+    assert {**recipe.sections(), "data": None} == {**run.settings, "data": None}
+    assert (recipe.data.path, recipe.task.kind) == ("x.pack", run.settings["task"]["kind"])
 
 
 TEXTS = st.sampled_from(

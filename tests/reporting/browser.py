@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
-LONGEST_WAIT_SECONDS = 60.0
+LONGEST_WAIT_SECONDS = 300.0
 READ_BYTES = 1 << 16
 OPTIONS = (
     "--headless=new",

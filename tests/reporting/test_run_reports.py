@@ -56,6 +56,15 @@ def test_the_summary_has_score_time_epochs_feed_and_hardware(tmp_path: Path) -> 
     assert "finished" in text
 
 
+@pytest.mark.parametrize("trained", ["shapes_run", "crowns_run", "mice_run"])
+def test_the_page_of_a_real_training_has_its_scores(trained: str, request: pytest.FixtureRequest) -> None:
+    run: ps.Run = request.getfixturevalue(trained)
+    text = words_of(report_page([run]))
+    assert run.scores() and "finished" in text
+    for name, value in run.scores("best").items():
+        assert math.isnan(value) or f"{value:.3f}" in text, name
+
+
 def test_scores_are_those_of_the_best_and_the_last_validation(tmp_path: Path) -> None:
     run = ps.Run(finished_run(tmp_path / "pets", epochs=3))
     text = words_of(page_of(run.folder))

@@ -26,15 +26,6 @@ class Evil:
         return os.mkdir, (str(self.marker),)
 
 
-@pytest.fixture(scope="module")
-def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    task = ps.Classification(SHAPES, backbone="tiny", size=32)
-    folder = tmp_path_factory.mktemp("runs") / "shapes"
-    options: dict[str, Any] = {"batch_size": 16, "progress": False, "logger": False, "workers": 0}
-    ps.train(task, (Shapes(32), Shapes(16, first=1000)), epochs=1, folder=folder, **options)
-    return folder
-
-
 def poison(path: Path, marker: Path, kind: str) -> None:
     content: Any = torch.load(path, weights_only=True) if path.exists() else {}
     content = {**content, "more": Evil(marker)}
@@ -60,9 +51,9 @@ def test_a_file_of_weights_runs_nothing_and_says_so_without_bad_advice(tmp_path:
 
 @pytest.mark.parametrize("verb", ["predict", "evaluate", "resume", "report"])
 @pytest.mark.parametrize("kind", ["torch", "pickle"])
-def test_checkpoints_of_a_run_run_nothing(trained: Path, tmp_path: Path, verb: str, kind: str) -> None:
+def test_checkpoints_of_a_run_run_nothing(shapes_run: ps.Run, tmp_path: Path, verb: str, kind: str) -> None:
     folder, marker = tmp_path / "run", tmp_path / "marker"
-    shutil.copytree(trained, folder)
+    shutil.copytree(shapes_run.folder, folder)
     for path in (folder / "checkpoints").glob("*.ckpt"):
         poison(path, marker, kind)
     if verb == "report":
@@ -76,6 +67,6 @@ def test_checkpoints_of_a_run_run_nothing(trained: Path, tmp_path: Path, verb: s
             else:
                 task = ps.Classification(SHAPES, backbone="tiny", size=32)
                 options: dict[str, Any] = {"batch_size": 16, "progress": False, "logger": False, "workers": 0}
-                ps.train(task, (Shapes(32), Shapes(16, first=1000)), epochs=2, folder=folder, resume="must", **options)
+                ps.train(task, (Shapes(48), Shapes(24, first=1000)), epochs=2, folder=folder, resume="must", **options)
         assert "weights_only" not in str(caught.value)
     assert not marker.exists()

@@ -111,7 +111,7 @@ else:
 
 def said_by(program: str, *arguments: object) -> str:
     command = [sys.executable, "-c", program, *map(str, arguments)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=300)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=600)
     assert done.returncode == 0, (done.returncode, done.stderr)
     return done.stdout
 

@@ -182,7 +182,7 @@ def test_a_fork_opens_the_file_for_itself(tmp_path: Path) -> None:
     queue = context.Queue()
     child = context.Process(target=_read_in_a_fork, args=(source, queue))
     child.start()
-    assert queue.get(timeout=60) == ([int(picture(index)[0, 0, 0]) for index in range(COUNT)], 1)
+    assert queue.get(timeout=600) == ([int(picture(index)[0, 0, 0]) for index in range(COUNT)], 1)
     child.join(60)
     assert_pictures(source)
 

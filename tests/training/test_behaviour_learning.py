@@ -13,7 +13,7 @@ from penstock.cli.demo_animals import write_animal_videos, write_direction_video
 pytest.importorskip("av")
 
 # A minute or two on two cores of their own, and several where others work too.
-pytestmark = pytest.mark.timeout(1200)
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(3600)]
 
 # Small frames and short clips: enough for scenes that are seen well, and learned within a minute or two.
 TASK = {"size": "tiny", "frames": 7, "flow_epochs": 6, "sequence_epochs": 20}

@@ -50,6 +50,7 @@ def test_a_run_goes_on_after_any_step(tmp_path: Path, step: int) -> None:
     assert resumed.seen == epochs(3)[step:]
 
 
+@pytest.mark.slow
 def test_a_run_goes_on_in_a_new_process(tmp_path: Path) -> None:
     run(tmp_path, callbacks=[checkpoints(tmp_path, every_n_train_steps=4), StopAfter(4)], max_epochs=2)
     command = [sys.executable, "-m", "tests.flow.adapters.lightning_runs", str(tmp_path), str(tmp_path / "4.ckpt")]

@@ -1,4 +1,4 @@
-"""A detector that learned to find crowns, once for all tests of this folder."""
+"""A function that writes rasters; tests of this folder need torch and Lightning."""
 
 from __future__ import annotations
 
@@ -8,22 +8,9 @@ from typing import Any
 
 import pytest
 
-torch = pytest.importorskip("torch")
+pytest.importorskip("torch")
 pytest.importorskip("lightning")
 pytest.importorskip("torchvision")
-
-import penstock as ps  # noqa: E402
-from scene_making import Scenes  # noqa: E402
-
-
-@pytest.fixture(scope="session")
-def crowns_run(tmp_path_factory: pytest.TempPathFactory) -> ps.Run:
-    """A Run on scenes with crowns."""
-    task = ps.Detection(backbone="tiny", augmentation=False)
-    data = (Scenes(72), Scenes(27, first=5000))
-    folder = tmp_path_factory.mktemp("runs") / "crowns"
-    options: dict[str, Any] = {"batch_size": 4, "learning_rate": 5e-3, "gradient_clip": 1.0, "workers": 0}
-    return ps.train(task, data, epochs=16, folder=folder, progress=False, logger=False, **options)
 
 
 @pytest.fixture
