@@ -244,8 +244,8 @@ def test_a_feature_that_names_its_raster_and_has_no_geometry_is_a_problem(tmp_pa
     frame = layer([on_the_map(BOXES[0]), shape], image_path=["flight.tif"] * 2)
     found = read_annotations(frame, files=[raster], point_buffer=2)
     assert len(found.boxes) == 1
-    (problem,) = found.problems
-    assert (problem.row, problem.what, problem.warning) == (1, "the feature has no geometry", False)
+    (problem,) = (problem for problem in found.problems if not problem.warning)
+    assert (problem.row, problem.what) == (1, "the feature has no geometry")
 
 
 def test_a_feature_without_geometry_in_a_file_is_named_with_its_file_and_number(tmp_path: Path) -> None:

@@ -70,9 +70,11 @@ def split_raster(
         base_dir=base_dir,
         root_dir=root_dir,
     )
+    options = checked_options(options)
     file = _one_file(given.raster)
     labelled = given.annotations is not None
-    options = {**({"ignore_other_images": True} if labelled else {}), **checked_options(options)}
+    if labelled:
+        options = {"ignore_other_images": True, **options}
     boxes = rows_about(file, given.annotations, image_name, options) if labelled else None
     source = Rasters(file, boxes=boxes, tile_px=given.patch_size, overlap=given.patch_overlap, **options)
     raise_problems(source.problems())
