@@ -167,7 +167,7 @@ def test_a_run_that_was_interrupted_after_one_step_is_told_in_steps(tmp_path: Pa
     page = page_of(interrupted_run(tmp_path / "pets"))
     text = words_of(page)
     assert "This training was interrupted" in text and "There was no validation, so there are no scores." in text
-    assert 'aria-label="Loss by step: train loss of steps from 1.200 to 1.200"' in page
+    assert "After step 1: train step loss 1.200, train learning rate 0.001000." in text
 
 
 def test_a_run_without_validation_has_its_training_loss(tmp_path: Path) -> None:

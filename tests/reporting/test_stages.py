@@ -95,3 +95,35 @@ def test_losses_are_drawn_and_listed_apart_from_scores(tmp_path: Path) -> None:
     assert "train box loss from" in drawn["Box loss"] and "val box loss from" in drawn["Box loss"]
     assert "loss" not in drawn["Scores"] and "smoothness" not in drawn["Scores"] and "val recall" in drawn["Scores"]
     assert words_of(part_of(page, "scores")).index("val recall") < words_of(part_of(page, "scores")).index("val loss")
+
+
+def test_what_was_logged_once_is_a_number_and_no_chart_with_a_dot(tmp_path: Path) -> None:
+    writer = begun_run(tmp_path / "runs" / "short", train={"epochs": 1})
+    writer.log_metrics({"train_learning_rate": 0.0003}, epoch=1, step=1)
+    writer.log_metrics({"val_loss": 1.5, "accuracy": 0.25}, epoch=1, step=20)
+    writer.log_metrics({"train_loss": 2.5}, epoch=1, step=20)
+    curves = part_of(page_of(writer.folder), "curves")
+    assert "<figure" not in curves
+    text = words_of(curves)
+    assert "Logged once: train learning rate 0.0003, val loss 1.500, accuracy 0.2500, train loss 2.500." in text
+
+
+def test_a_page_shows_no_folders_of_its_author(tmp_path: Path) -> None:
+    home = "/home/somebody/secret place"
+    folder = staged_run(tmp_path / "runs" / "mice")
+    settings = (folder / "settings.yaml").read_text()
+    (folder / "settings.yaml").write_text(settings.replace("path: ''", f"path: {home}/study/mice.pack", 1))
+    writer = RunWriter(folder)
+    writer.say("begins with /home/somebody/runs/mice: 287 of 287 tensors taken.")
+    writer.write_environment({"command": ["/home/somebody/bin/penstock", "train", f"{home}/mice.yaml"]})
+    page = page_of(folder)
+    assert "somebody" not in page and "secret place/study" not in page and str(tmp_path) not in page
+    text = words_of(page)
+    assert "…/study/mice.pack" in text and "begins with …/runs/mice: 287" in text and "…/bin/penstock train" in text
+
+
+def test_behaviours_and_ethograms_stand_before_the_curves(tmp_path: Path) -> None:
+    folder = staged_run(tmp_path / "mice")
+    RunWriter(folder).write_details({"kind": "behaviour", "behaviours": {"walk": {"frames": 3, "f1": 0.5}}})
+    page = page_of(folder)
+    assert page.index('<section id="behaviours">') < page.index('<section id="curves">')

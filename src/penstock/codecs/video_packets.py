@@ -30,6 +30,7 @@ class Packets(NamedTuple):
     missing: int = 0  # frames at the end that the container announces, and that the file is cut off before
     sure_until: int | None = None  # the presentation time behind which one of them may be missing between others
     streams: str = ""  # which of several video streams this is, in words
+    size: tuple[int, int] = (0, 0)  # width and height that the stream names; frames in the middle may have others
 
 
 class ReadVideo(NamedTuple):
@@ -88,6 +89,7 @@ def _facts(opened: Opened, scan: _Scan) -> Packets:
         missing=scan.end.missing,
         sure_until=scan.end.sure_until,
         streams=_stream_words(opened),
+        size=(stream.width, stream.height),
     )
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from penstock.reporting.charts import Chart, Series, line_chart
-from penstock.reporting.markup import Markup, tag
+from penstock.reporting.markup import Markup, note, tag
 from penstock.reporting.stories import Story, is_loss, is_score
-from penstock.reporting.wording import listed, number, words
+from penstock.reporting.wording import listed, number, shown, words
 from penstock.runs.layout import TRAINING_PREFIX, VALIDATION_LOSS
 from penstock.runs.run import Line
 
@@ -120,15 +120,31 @@ def run_charts(story: Story, others_are: str = "see the scores below") -> list[M
     return [chart for chart in charts if chart is not None]
 
 
+def _chart_of_lines(chart: Chart, series: Sequence[Series]) -> Markup | None:
+    """A chart, or None where every line is a single dot: `single_values` writes those as numbers."""
+    return line_chart(chart, series) if any(len(one.points) > 1 for one in series) else None
+
+
+def single_values(story: Story) -> Markup | None:
+    """Numbers that were logged once, such as those of a training of one epoch, in a sentence."""
+    curves = Curves(story)
+    once = [(name, points[0]) for name in curves.names if len(points := curves.points(name)) == 1]
+    if not once:
+        return None
+    at = sorted({position for _, (position, _) in once})
+    when = f"After {curves.unit} {at[0]:g}" if len(at) == 1 else "Logged once"
+    return note(f"{when}: {', '.join(f'{words(name)} {shown(value)}' for name, (_, value) in once)}.")
+
+
 def _loss_chart(curves: Curves) -> Markup | None:
     lines = [curves.series(name, slot) for slot, name in enumerate((TRAINING_LOSS, VALIDATION_LOSS))]
     lines.append(curves.series(STEP_LOSS, 0, is_faint=True, called="train loss of steps"))
-    return line_chart(Chart("Loss", curves.unit, may_be_log=True, mark=_best_mark(curves)), lines)
+    return _chart_of_lines(Chart("Loss", curves.unit, may_be_log=True, mark=_best_mark(curves)), lines)
 
 
 def _part_chart(curves: Curves, part: str) -> Markup | None:
     lines = [curves.series(name, slot) for slot, name in enumerate(_of_part(part))]
-    return line_chart(Chart(_title(words(part)), curves.unit, may_be_log=True), lines)
+    return _chart_of_lines(Chart(_title(words(part)), curves.unit, may_be_log=True), lines)
 
 
 def _title(heading: str) -> str:
@@ -149,7 +165,9 @@ def _score_charts(curves: Curves, others_are: str) -> list[Markup | None]:
     lines = [curves.series(name, slot) for slot, name in enumerate(shares[:MOST_LINES])]
     hidden = shares[MOST_LINES:]
     remark = f"Not drawn: {listed([words(name) for name in hidden], 3)}; {others_are}." if hidden else ""
-    together = line_chart(Chart("Scores", curves.unit, limits=SHARE, mark=_best_mark(curves), remark=remark), lines)
+    together = _chart_of_lines(
+        Chart("Scores", curves.unit, limits=SHARE, mark=_best_mark(curves), remark=remark), lines
+    )
     alone = [name for name in curves.scores if name not in shares]
     return [together, *(_single(curves, name) for name in alone[:MOST_CHARTS])]
 
@@ -157,7 +175,7 @@ def _score_charts(curves: Curves, others_are: str) -> list[Markup | None]:
 def _single(curves: Curves, name: str, title: str = "") -> Markup | None:
     heading = title or words(name)
     chart = Chart(_title(heading), curves.unit, may_be_log=is_loss(name))
-    return line_chart(chart, [curves.series(name, 2, called=heading)])
+    return _chart_of_lines(chart, [curves.series(name, 2, called=heading)])
 
 
 def compared_charts(stories: Sequence[Story]) -> list[Markup]:
@@ -183,7 +201,7 @@ def _compared(all_curves: Sequence[Curves], name: str, unit: str) -> Markup | No
     is_any_loss = name in LOSSES or is_part
     is_share = not is_any_loss and all(curves.is_share(name) for curves in all_curves)
     chart = Chart(_title(words(name)), unit, may_be_log=is_any_loss, limits=SHARE if is_share else None)
-    return line_chart(chart, lines)
+    return _chart_of_lines(chart, lines)
 
 
 def chart_grid(charts: Sequence[Markup]) -> Markup | None:

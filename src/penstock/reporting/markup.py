@@ -6,6 +6,8 @@ import html
 import re
 from collections.abc import Iterable, Sequence
 
+from penstock.reporting.wording import without_folders
+
 # A page cannot hold these: halves of surrogate pairs, which names of files may have, and control characters.
 _UNPRINTABLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
 _WITHOUT_END = ("img", "meta")
@@ -55,8 +57,11 @@ def _attribute(key: str, value: object) -> str:
 
 
 def shortened(value: object, longest: int = LONGEST_TEXT) -> Markup:
-    """A name or value that may be of any length: its begin and end are shown, and all of it is its title."""
-    text = str(value)
+    """A name or value that may be of any length: its begin and end are shown, and all of it is its title.
+
+    Of absolute paths the end is shown.
+    """
+    text = without_folders(str(value))
     if len(text) <= longest:
         return tag("bdi", text)
     half = (longest - 1) // 2

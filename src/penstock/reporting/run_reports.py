@@ -33,12 +33,12 @@ SUFFIXES = (".html", ".htm")
 # In the order of the page. A task of another kind adds functions that look at `story.details["kind"]`.
 SECTIONS: tuple[tuple[str, Callable[[Story], Markup | None]], ...] = (
     ("Summary", summary),
+    ("Behaviours", behaviours),  # what a behaviour training is for stands before the curves of its three stages
+    ("Ethograms", ethograms),
     ("Curves", curves),
     ("Scores", scores),
     ("Confusion matrix", confusion),
     ("Classes", classes),
-    ("Behaviours", behaviours),
-    ("Ethograms", ethograms),
     ("Behaviours confused", behaviour_confusion),
     ("Most wrong samples", wrong_samples),
     ("Feed", feed),

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from penstock.reporting.stories import Story
-from penstock.reporting.wording import value_text
+from penstock.reporting.wording import value_text, without_folders
 from penstock.runs.layout import plain
 from penstock.runs.settings import MODEL_KEYS
 from penstock.tasks.kinds import HOMES, task_class
@@ -29,7 +29,7 @@ class Setting:
 
     @property
     def text(self) -> str:
-        written = value_text(self.value)
+        written = without_folders(value_text(self.value))
         return written if self.chosen is None else f"{written} → {value_text(self.chosen)}"
 
     @property

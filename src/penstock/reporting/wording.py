@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
@@ -95,3 +96,23 @@ def listed(names: Sequence[str], most: int) -> str:
     """Some of many names."""
     rest = len(names) - most
     return ", ".join(names[:most]) + (f" and {rest:,} more" if rest > 0 else "")
+
+
+_WHOLE_PATH = re.compile(r"(?:[A-Za-z]:)?[/\\](?:[^/\\\n]+[/\\])+[^/\\\n]+[/\\]?")
+_PATH_INSIDE = re.compile(r"(?<![\w.…/\\:~])(?:[A-Za-z]:)?[/\\](?:[^\s/\\'\"]+[/\\])+[^\s/\\'\"]+")
+KEPT_PARTS = 2
+
+
+def without_folders(text: str) -> str:
+    """A text whose absolute paths are cut to their ends: a page is for others too, who do not know that disk.
+
+    What begins with a slash and has no other one, such as /s, is left.
+    """
+    if _WHOLE_PATH.fullmatch(text):
+        return _end_of_path(text)
+    return _PATH_INSIDE.sub(lambda found: _end_of_path(found[0]), text)
+
+
+def _end_of_path(path: str) -> str:
+    parts = [part for part in re.split(r"[/\\]", path) if part]
+    return "…/" + "/".join(parts[-KEPT_PARTS:])

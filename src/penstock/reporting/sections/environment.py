@@ -6,7 +6,7 @@ from typing import Any
 
 from penstock.reporting.markup import Markup, folded, joined, shortened, table, tag
 from penstock.reporting.stories import Story
-from penstock.reporting.wording import value_text
+from penstock.reporting.wording import value_text, without_folders
 
 TOLD_ABOVE = ("started", "ended", "seconds", "outcome", "devices", "libraries")
 LONGEST_LOG = 20_000  # characters
@@ -25,12 +25,12 @@ def environment(story: Story) -> Markup | None:
 
 def _value(name: str, value: Any) -> Markup:
     if name == "command" and isinstance(value, list):
-        return tag("code", shortened(" ".join(str(word) for word in value), 400))
+        return tag("code", shortened(" ".join(without_folders(str(word)) for word in value), 400))
     return shortened(value_text(value), 400)
 
 
 def _log(story: Story) -> Markup | None:
-    text = story.run.log().strip()
+    text = without_folders(story.run.log().strip())
     if not text:
         return None
     shown = text if len(text) <= LONGEST_LOG else f"…{text[-LONGEST_LOG:]}"

@@ -32,6 +32,7 @@ class FrameHdf5:
     def __init__(self, path: Path, framing: Framing) -> None:
         self._path = path
         self._framing = framing
+        self._first_size: tuple[int, ...] | None = None
         self._count: int | None = None
         self._checked = False
         self._local = threading.local()
@@ -91,9 +92,20 @@ class FrameHdf5:
         number, data = picture.pixels
         try:
             swapped = decode_image(data)
+            self._need_size_of_crop(swapped.shape[:2])
             return framed_pixels(np.ascontiguousarray(swapped[:, :, ::-1]), self._framing)
         except ValueError as error:
             raise unreadable(self.file, f"frame {number}: {error}") from error
+
+    def _need_size_of_crop(self, size: tuple[int, ...]) -> None:
+        """A crop in pixels is meant for frames as large as the first one."""
+        if self._framing.crop is None:
+            return
+        if self._first_size is None:
+            self._first_size = decode_image(self.picture(0).pixels[1]).shape[:2]
+        if size != self._first_size:
+            first = f"{self._first_size[1]}×{self._first_size[0]}"
+            raise ValueError(f"it has {size[1]}×{size[0]} px, and the crop is meant for frames of {first} px")
 
     def origin(self, number: int | None = None) -> Origin:
         return origin_of(self._path)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import itertools
 import math
 import threading
 from collections.abc import Iterator
@@ -27,6 +28,8 @@ from penstock.sources.videos.framing import Framing, Placement, on_canvas
 from penstock.sources.videos.pictures import Picture, Pixels, unreadable, until
 from penstock.sources.videos.video_cursors import Cursors
 
+RESIZE = "Re-encode the video at one size, or divide it where its size changes"
+
 
 @dataclass(frozen=True)
 class FrameTable:
@@ -39,6 +42,7 @@ class FrameTable:
     lost: frozenset[int]  # numbers of the frames that do not decode
     damaged_packets: int
     is_whole: bool  # else frames at the end are lost
+    sizes: tuple[tuple[int, int, int], ...] = ()  # number of the first frame with a size, and its width and height
 
     @functools.cached_property
     def seekable(self) -> bool:
@@ -171,6 +175,7 @@ class VideoFile:
     def _build_table(self) -> FrameTable:
         frames = DecodingPass(self._path)
         times, stamps, checksums, keyframes, lost = [], [], [], [], []
+        sizes: list[tuple[int, int, int]] = []
         for number, (picture, frame) in enumerate(self.timed_pass(frames)):
             times.append(picture.time_seconds)
             stamps.append(-1 if frame.pts is None else frame.pts)
@@ -179,6 +184,8 @@ class VideoFile:
                 checksums.append(0)
                 continue
             checksums.append(frame_checksum(frame))
+            if not sizes or sizes[-1][1:] != display_size(frame):
+                sizes.append((number, *display_size(frame)))
             if frame.key_frame:
                 keyframes.append(number)
         return FrameTable(
@@ -189,6 +196,7 @@ class VideoFile:
             frozenset(lost),
             frames.damaged_packets,
             self.whole_count(len(times)) == len(times),
+            tuple(sizes),
         )
 
     def times(self) -> NDArray[np.float64]:
@@ -213,8 +221,10 @@ class VideoFile:
         return on_canvas(frame_to_rgb(frame, place.window, place.scaled, siting=self._siting_of(frame)), place)
 
     def rgb_into(self, frame: Frame, out: Pixels) -> None:
-        """The same, written into an array of the right size."""
+        """The same, written into an array; a frame that does not have its size is an error."""
         place = self._place(frame)
+        if out.shape != (place.canvas[1], place.canvas[0], 3):
+            raise unreadable(self.file, f"its frame at {_moment(frame)} has another size: {_size_words(frame)}", RESIZE)
         if place.scaled == place.canvas:
             frame_to_rgb(frame, place.window, place.scaled, out=out, siting=self._siting_of(frame))
         else:
@@ -234,6 +244,12 @@ class VideoFile:
         return 3 * math.prod(self._framing.size or (width, height))
 
     def _place(self, frame: Frame) -> Placement:
+        crop, size = self._framing.crop, self._packets().size if self._framing.crop else None
+        if size is not None and size != (frame.width, frame.height):
+            what = (
+                f"its frame at {_moment(frame)} has {_size_words(frame)}, and the crop {','.join(map(str, crop or ()))}"
+            )
+            raise unreadable(self.file, f"{what} is meant for frames of {size[0]}×{size[1]} px", RESIZE)
         try:
             return self._framing.placement(*display_size(frame))
         except ValueError as error:
@@ -259,7 +275,20 @@ class VideoFile:
         except DataError as error:
             return list(error.problems)
         lost = [self._lost_frames(first, last, _next_key(table, last)) for first, last in _runs(table.lost)]
-        return [*lost, *self.missing_end(len(table.times), table.damaged_packets)]
+        return [*lost, *self._changed_sizes(table), *self.missing_end(len(table.times), table.damaged_packets)]
+
+    def _changed_sizes(self, table: FrameTable) -> list[Problem]:
+        """Where frames begin to have another size: a crop in pixels would then show another part of the scene."""
+        found = []
+        for (_, *before), (number, *size) in itertools.pairwise(table.sizes):
+            what = f"from frame {number} on it has {size[0]}×{size[1]} px, and {before[0]}×{before[1]} before"
+            if self._framing.crop is None:
+                remedy = "Each frame is brought to the size by itself; make sure that all show the same scene"
+                found.append(Problem(self.file, number, what, remedy, warning=True))
+            elif (size[0], size[1]) != table.sizes[0][1:]:
+                what += f"; the crop {','.join(map(str, self._framing.crop))} is meant for one size"
+                found.append(Problem(self.file, number, what, RESIZE, unreadable=True))
+        return found
 
     def _lost_frames(self, first: int, last: int, next_key: int | None = None) -> Problem:
         which = f"frame {first} does" if first == last else f"frames {first} to {last} do"
@@ -285,6 +314,14 @@ class VideoFile:
         else:
             return []
         return [Problem(self.file, None, what, f"The first {count:,} frames are used", warning=True)]
+
+
+def _moment(frame: Frame) -> str:
+    return "an unknown time" if frame.time is None else f"{frame.time:.3f} s"
+
+
+def _size_words(frame: Frame) -> str:
+    return f"{frame.width}×{frame.height} px"
 
 
 def _runs(lost: frozenset[int]) -> list[tuple[int, int]]:
