@@ -121,5 +121,5 @@ def test_a_folder_without_arrow_is_an_error(tmp_path: Path) -> None:
 
 def test_a_part_of_an_array_begins_where_it_begins() -> None:
     whole = pa.array([b"zero", b"one", None, b"three"])
-    column = ArrowColumn([whole.slice(1, 1), whole.slice(3)], Holds("bytes"))
+    column = ArrowColumn([whole.slice(1, 1), whole.slice(3)], Holds("bytes"), "a.arrow")
     assert [bytes(column.value(row)) for row in range(2)] == [b"one", b"three"]

@@ -13,6 +13,7 @@ import pytest
 import penstock as ps
 from made_sources import pixels
 from penstock.codecs.images import encode_image
+from penstock.sources.checking import check
 from record_making import image_bytes, pair, write_tar
 
 
@@ -256,3 +257,53 @@ def test_gzip_that_is_cut_is_told(tmp_path: Path) -> None:
     path.write_bytes(gzip.compress(five(tmp_path).read_bytes())[:-30])
     with pytest.raises(ps.DataError, match=r"a.tar.gz: its gzip data ends too early"):
         ps.WebDataset(path)
+
+
+def tar_with_pax(path: Path, **facts: str) -> Path:
+    """An archive of two samples; the last member says more of itself in a header before it."""
+    with tarfile.open(path, "w", format=tarfile.PAX_FORMAT) as archive:
+        for number in range(2):
+            for name, data in pair(number):
+                member = tarfile.TarInfo(name)
+                member.size = len(data)
+                member.pax_headers = facts if name == "000001.cls" else {}
+                archive.addfile(member, io.BytesIO(data))
+    return path
+
+
+@pytest.mark.parametrize("size", ["-1024", "-512", "-1", str(1 << 63), str(1 << 80), "0x10", "nan"])
+def test_a_size_that_leads_back_or_beyond_every_file_ends_with_an_error(size: str, tmp_path: Path) -> None:
+    path = tar_with_pax(tmp_path / "a.tar", size=size)
+    try:
+        source = ps.WebDataset(path)
+    except ps.DataError as error:
+        assert str(path) in str(error)
+    else:
+        assert len(source) == 2, "a size that is no number is not taken"
+
+
+def test_headers_of_headers_without_end_are_an_error(tmp_path: Path) -> None:
+    member = tarfile.TarInfo("././@LongLink")
+    member.size, member.type = 4, tarfile.GNUTYPE_LONGNAME
+    header = member.tobuf(tarfile.GNU_FORMAT)
+    (tmp_path / "a.tar").write_bytes((header + b"abc\0".ljust(512, b"\0")) * 5000 + bytes(1024))
+    with pytest.raises(ps.DataError, match=r"a\.tar"):
+        ps.WebDataset(tmp_path / "a.tar")
+
+
+@pytest.mark.parametrize("kind", ["CHRTYPE", "BLKTYPE", "FIFOTYPE", "LNKTYPE", "SYMTYPE"])
+def test_devices_pipes_and_links_in_an_archive_are_named_and_not_opened(kind: str, tmp_path: Path) -> None:
+    with tarfile.open(tmp_path / "a.tar", "w") as archive:
+        for name, data in pair(0):
+            member = tarfile.TarInfo(name)
+            member.size = len(data)
+            archive.addfile(member, io.BytesIO(data))
+        member = tarfile.TarInfo("000001.png")
+        member.type, member.linkname, member.devmajor, member.devminor = getattr(tarfile, kind), "/etc/passwd", 1, 5
+        archive.addfile(member)
+    try:
+        source = ps.WebDataset(tmp_path / "a.tar")
+    except ps.DataError as error:
+        assert "000001.png" in str(error)
+    else:
+        assert any("000001" in problem.what for problem in check(source).problems), check(source)

@@ -179,7 +179,7 @@ def _parquet_kind(path: Path) -> str:
 
     try:
         schema = pq.read_schema(path)
-    except (pa.ArrowException, OSError):
+    except (pa.ArrowException, OSError, ValueError):  # ValueError: names that are not UTF-8
         return "Parquet"  # whose error says what is wrong with it
     if b"geo" in (schema.metadata or {}):
         return "Boxes"

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from penstock.errors import DataError, Problem, nearest
 from penstock.sources.text_tables import read_text_table
+from penstock.storage.free_memory import check_unpacked
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -37,6 +38,8 @@ COLUMN_NAMES: Mapping[str, tuple[str, ...]] = {
     "crs": ("crs",),
     "score": ("score", "scores", "confidence", "conf", "probability"),
 }
+# What a cell takes in memory at least.
+CELL_BYTES = 8
 TABLE_ENDINGS = frozenset({".csv", ".tsv", ".txt", ".parquet", ".pq"})
 
 
@@ -110,6 +113,8 @@ def plain(name: str) -> str:
 
 
 def _text(value: Any) -> str:
+    if isinstance(value, (np.ndarray, list, dict)):
+        return str(list(value) if isinstance(value, np.ndarray) else value)
     if value is None or value != value:  # NaN and NaT are not equal to themselves
         return ""
     if isinstance(value, float) and value.is_integer():
@@ -167,12 +172,16 @@ def _read_parquet(path: Path) -> Table:
     from pyarrow import parquet
 
     try:
-        table = parquet.read_table(path)
-    except (OSError, pa.ArrowInvalid) as error:
+        with parquet.ParquetFile(path) as file:
+            cells = file.metadata.num_rows * file.metadata.num_columns  # repeated values take no room in the file
+            check_unpacked(CELL_BYTES * cells, path.stat().st_size)
+            table = file.read()
+        columns = {name: table.column(name).to_pandas().to_numpy() for name in table.column_names}
+    # ValueError: names that are not UTF-8, or too much; KeyError: two columns of one name
+    except (OSError, pa.ArrowException, ValueError, KeyError, OverflowError) as error:
         raise DataError(
             [Problem(str(path), None, f"is no readable Parquet file: {error}", "Write it again")]
         ) from error
-    columns = {name: table.column(name).to_pandas().to_numpy() for name in table.column_names}
     return Table(str(path), path.parent, _plain_types(columns), np.arange(1, table.num_rows + 1))
 
 
@@ -185,8 +194,12 @@ def table_of_frame(frame: pd.DataFrame) -> Table:
 
 
 def _plain_types(columns: dict[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
-    """Whole numbers and floats as they are, everything else as objects."""
-    return {name: values if values.dtype.kind in "iuf" else values.astype(object) for name, values in columns.items()}
+    """Whole numbers and floats as they are, everything else as objects; lists in cells as texts."""
+    plain = {name: values if values.dtype.kind in "iuf" else values.astype(object) for name, values in columns.items()}
+    for name, values in plain.items():
+        if values.dtype == object and any(isinstance(value, (np.ndarray, list, dict)) for value in values):
+            plain[name] = np.array([_text(value) for value in values], object)
+    return plain
 
 
 def role_column(table: Table, role: str, wanted: str | None) -> str | None:

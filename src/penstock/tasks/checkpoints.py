@@ -19,6 +19,7 @@ from penstock.errors import RecipeError
 from penstock.storage.documents import load_json
 from penstock.tasks.kinds import HOMES, STAGES, task_from
 from penstock.tasks.weight_files import SAFETENSORS, Weights, read_safetensors, read_torch, refused
+from penstock.tasks.weights import HUB, downloaded, hub_place
 
 if TYPE_CHECKING:
     from penstock.tasks.task import Task
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
 NEWEST_VERSION = 1
 NETWORK = "network."
 META = "penstock"
-HUB = "hf://"
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,15 +55,17 @@ def read_checkpoint(path: str | Path, *, kind: str | None = None) -> Checkpoint:
 
 
 def _content(path: str | Path) -> tuple[Weights, Mapping[str, Any]]:
-    if str(path).startswith(HUB):
-        return _published(path)
-    return _safetensors(path) if Path(path).suffix == SAFETENSORS else _torch_file(path)
+    text = str(path)
+    file = downloaded(hub_place(text)) if text.startswith(HUB) else Path(path)
+    own = _safetensors(file) if file.suffix == SAFETENSORS else _torch_file(file)
+    return own or _published(path, file)
 
 
-def _torch_file(path: str | Path) -> tuple[Weights, Mapping[str, Any]]:
+def _torch_file(path: Path) -> tuple[Weights, Mapping[str, Any]] | None:
+    """What Penstock wrote; None for a file of others."""
     content = read_torch(path)
     if not isinstance(content, Mapping) or not isinstance(content.get(META), Mapping):
-        return _published(path)
+        return None
     found = content.get("state_dict")
     if not isinstance(found, Mapping):
         raise refused(path, "it has no weights", "Train again, or choose another checkpoint")
@@ -75,10 +77,10 @@ def _torch_file(path: str | Path) -> tuple[Weights, Mapping[str, Any]]:
     return weights, content[META]
 
 
-def _safetensors(path: str | Path) -> tuple[Weights, Mapping[str, Any]]:
+def _safetensors(path: Path) -> tuple[Weights, Mapping[str, Any]] | None:
     weights, described = read_safetensors(path)
     if META not in described:
-        return _published(path)
+        return None
     try:
         meta = load_json(described[META])
     except ValueError:
@@ -88,12 +90,12 @@ def _safetensors(path: str | Path) -> tuple[Weights, Mapping[str, Any]]:
     return weights, meta
 
 
-def _published(path: str | Path) -> tuple[Weights, Mapping[str, Any]]:
+def _published(path: str | Path, file: Path) -> tuple[Weights, Mapping[str, Any]]:
     """A detector that others published, with the task that it was trained for."""
     from penstock.tasks.detection.detector_files import is_detector, published_settings, read_detector
     from penstock.tasks.detection.published_names import names_of_ours
 
-    found = read_detector(path)
+    found = read_detector(path, file)
     if not is_detector(found):
         raise _not_ours(path)
     task = {"kind": "detection", "settings": published_settings(found, path)}

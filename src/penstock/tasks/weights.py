@@ -13,6 +13,7 @@ import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
+from urllib.request import Request, urlopen
 
 import torch
 from torch import nn
@@ -30,6 +31,8 @@ PREFIXES = ("network.", "model.", "module.", "backbone.", "_orig_mod.")
 # Further heads that some networks of torchvision were trained with and nobody asks.
 SIDE_HEADS = ("aux1.", "aux2.", "AuxLogits.")
 SHOWN_KEYS = 5
+# How long a server may take to answer the first question; a missing network is said after that.
+TRY_SECONDS = 5
 
 
 def pretrained_weights(weights: str, backbone: str) -> Weights:
@@ -48,10 +51,20 @@ def _from_torchvision(backbone: str) -> Weights:
         raise RecipeError(f"there are no ImageNet weights for {TINY!r}. Use weights=None, or another backbone.")
     default: Any = torchvision.models.get_model_weights(backbone).DEFAULT
     try:
+        _try_connection(default.url)
         weights: Weights = default.get_state_dict(progress=True, check_hash=True)
     except (OSError, RuntimeError) as error:  # torch says RuntimeError where a download is damaged
         raise unreachable(f"the ImageNet weights of {backbone} ({default.url})", error) from error
     return weights
+
+
+def _try_connection(url: str) -> None:
+    """Raise OSError soon if there is no way to a server; torch would wait for minutes. Nothing is asked for a file
+    that is there already."""
+    if (Path(torch.hub.get_dir()) / "checkpoints" / url.rpartition("/")[2]).is_file():
+        return
+    with urlopen(Request(url, method="HEAD"), timeout=TRY_SECONDS):
+        pass
 
 
 class HubPlace(NamedTuple):
@@ -71,22 +84,42 @@ def hub_place(address: str) -> HubPlace:
 
 
 def downloaded(place: HubPlace) -> Path:
-    """The file on this machine: from the cache of huggingface_hub, else downloaded with a progress bar."""
+    """The file on this machine: downloaded with a progress bar, or from the cache of huggingface_hub."""
+    found = _first_there(place, [place.file] if place.file else list(HUB_FILES))
+    if found is None:
+        wanted = place.file or " or ".join(HUB_FILES)
+        remedy = "Name one: hf://owner/name/file.safetensors"
+        raise DataError([Problem(place.repository, None, f"there is no file {wanted}", remedy)])
+    return found
+
+
+def downloaded_beside(place: HubPlace, name: str) -> Path | None:
+    """Another file of the same repository, or None if the repository has no such file."""
+    return _first_there(place, [name])
+
+
+def _first_there(place: HubPlace, names: list[str]) -> Path | None:
     hub: Any = require("huggingface_hub", "train", f"Downloading {place.repository}")
     errors: Any = require("huggingface_hub.errors", "train", f"Downloading {place.repository}")
-    for name in [place.file] if place.file else HUB_FILES:
+    for name in names:
+        wanted = {"repo_id": place.repository, "filename": name, "revision": place.revision}
         try:
-            return Path(hub.hf_hub_download(place.repository, name, revision=place.revision))
-        except errors.LocalEntryNotFoundError as error:  # an EntryNotFoundError too, for want of a network
-            raise unreachable(f"{place.repository}/{name} from huggingface.co", error) from error
-        except errors.EntryNotFoundError:
-            continue
-        except (errors.HfHubHTTPError, OSError) as error:
-            raise unreachable(f"{place.repository}/{name} from huggingface.co", error) from error
-    wanted = place.file or " or ".join(HUB_FILES)
-    raise DataError(
-        [Problem(place.repository, None, f"there is no file {wanted}", "Name one: hf://owner/name/file.safetensors")]
-    )
+            # One short try: hf_hub_download would try six times, for a minute each, before it gives up.
+            hub.get_hf_file_metadata(hub.hf_hub_url(**wanted), timeout=TRY_SECONDS)
+            return Path(hub.hf_hub_download(**wanted, etag_timeout=TRY_SECONDS))
+        except Exception as error:  # noqa: BLE001 - each version of huggingface_hub has errors of another HTTP library
+            is_absent = isinstance(error, errors.EntryNotFoundError)
+            if not is_absent or isinstance(error, errors.LocalEntryNotFoundError):  # the latter: for want of a network
+                return _from_cache(hub, errors, place, name, error)
+    return None
+
+
+def _from_cache(hub: Any, errors: Any, place: HubPlace, name: str, error: Exception) -> Path:
+    """The file that an earlier download left, where the server cannot be reached or refuses."""
+    try:
+        return Path(hub.hf_hub_download(place.repository, name, revision=place.revision, local_files_only=True))
+    except (errors.LocalEntryNotFoundError, OSError):
+        raise unreachable(f"{place.repository}/{name} from {hub.constants.ENDPOINT}", error) from error
 
 
 def unreachable(what: str, error: BaseException) -> DataError:

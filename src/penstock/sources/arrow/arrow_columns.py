@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from penstock.errors import DataError, Problem
 from penstock.sources.columns.tables import Holds, Numbers, Places, objects
+from penstock.storage.free_memory import SMALL_BYTES, check_unpacked
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -27,11 +29,12 @@ class _Bytes(NamedTuple):
 class ArrowColumn:
     """The chunks of one column, one after another."""
 
-    def __init__(self, chunks: Sequence[pa.Array], holds: Holds) -> None:
-        self.holds = holds
-        self._chunks = [plain(chunk) for chunk in chunks]
+    def __init__(self, chunks: Sequence[pa.Array], holds: Holds, where: str) -> None:
+        self.holds, self._where = holds, where
+        self._chunks = [plain(chunk, where) for chunk in chunks]
         self._starts = [0, *np.cumsum([len(chunk) for chunk in chunks]).tolist()]
         self._bytes: list[_Bytes | None] = [None] * len(self._chunks)
+        self._is_checked = [False] * len(self._chunks)
 
     def __len__(self) -> int:
         return int(self._starts[-1])
@@ -42,13 +45,25 @@ class ArrowColumn:
         if self.holds.what == "bytes":
             return self._content(number, inner)
         if self.holds.shape == () or self.holds.what != "array":
-            return self._chunks[number][inner].as_py()
-        return self._array(self._chunks[number][inner])
+            return self._chunk(number)[inner].as_py()
+        return self._array(self._chunk(number)[inner])
+
+    def _chunk(self, number: int) -> pa.Array:
+        """A chunk whose offsets were checked: pyarrow follows them wherever they lead, also out of the file."""
+        chunk = self._chunks[number]
+        if not self._is_checked[number]:
+            check_offsets(chunk, self._where)
+            self._is_checked[number] = True
+        return chunk
+
+    @property
+    def _all_chunks(self) -> list[pa.Array]:
+        return [self._chunk(number) for number in range(len(self._chunks))]
 
     def _content(self, number: int, row: int) -> memoryview:
         chunk = self._bytes[number]
         if chunk is None:
-            chunk = self._bytes[number] = _as_bytes(self._chunks[number])
+            chunk = self._bytes[number] = _as_bytes(self._chunk(number))
         if chunk.valid is not None and not chunk.valid[row]:
             raise ValueError("it has no bytes here; the dataset may only name files that are elsewhere")
         return chunk.data[chunk.offsets[row] : chunk.offsets[row + 1]]
@@ -58,7 +73,10 @@ class ArrowColumn:
         if values is None:
             return None
         shape = self.holds.shape
-        array = np.array(values, self.holds.dtype)  # lists of different lengths raise
+        try:
+            array = np.array(values, self.holds.dtype)  # lists of different lengths raise
+        except TypeError:
+            raise ValueError("a number is missing (null) within a list") from None
         return array.reshape(0, *(side or 0 for side in shape[1:])) if not array.size and len(shape) > 1 else array
 
     def values(self, rows: Numbers) -> NDArray[Any] | None:
@@ -77,13 +95,13 @@ class ArrowColumn:
 
     def whole(self) -> NDArray[Any]:
         if self.holds.what != "array":
-            return objects([value for chunk in self._chunks for value in chunk.to_pylist()])
+            return objects([value for chunk in self._all_chunks for value in chunk.to_pylist()])
         if self.holds.shape == ():
-            return np.concatenate([_numbers_of(chunk) for chunk in self._chunks])
+            return np.concatenate([_numbers_of(chunk) for chunk in self._all_chunks])
         return objects([self.value(row) for row in range(len(self))])
 
     def flat(self) -> NDArray[Any]:
-        return np.concatenate([_numbers_of(bottom(chunk)) for chunk in self._chunks])
+        return np.concatenate([_numbers_of(bottom(chunk, self._where)) for chunk in self._all_chunks])
 
     def gaps(self) -> int:
         """How many rows have no value."""
@@ -93,27 +111,59 @@ class ArrowColumn:
         return None
 
 
-def plain(chunk: pa.Array) -> pa.Array:
+def check_offsets(chunk: pa.Array, where: str) -> None:
+    """Refuse offsets and numbers of dictionaries that lead out of a column."""
+    import pyarrow as pa
+
+    try:
+        chunk.validate(full=True)
+    except pa.ArrowException as error:
+        problem = Problem(where, None, f"a column is damaged ({error})", "Copy or write it again")
+        raise DataError([problem]) from error
+
+
+def plain(chunk: pa.Array, where: str) -> pa.Array:
     """Without dictionaries and views, whose values lie elsewhere."""
     import pyarrow as pa
 
     if isinstance(chunk, pa.ExtensionArray):
         chunk = chunk.storage
     if pa.types.is_dictionary(chunk.type):
+        check_offsets(chunk, where)
+        _check_repeats(chunk, where)
         chunk = chunk.dictionary_decode()
     if pa.types.is_binary_view(chunk.type):
+        check_offsets(chunk, where)
         chunk = chunk.cast(pa.large_binary())
     return chunk
 
 
-def bottom(chunk: pa.Array) -> pa.Array:
+def _check_repeats(chunk: pa.DictionaryArray, where: str) -> None:
+    """Refuse a dictionary whose values, one for each row, would fill the memory."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    kind = chunk.dictionary.type
+    if not (pa.types.is_string(kind) or pa.types.is_binary(kind) or pa.types.is_large_string(kind)):
+        return
+    lengths = pc.binary_length(chunk.dictionary)
+    if len(chunk) * (pc.max(lengths).as_py() or 0) > SMALL_BYTES:
+        total = pc.sum(pc.take(lengths, chunk.indices)).as_py() or 0
+        try:
+            check_unpacked(total, chunk.nbytes)
+        except ValueError as error:
+            problem = Problem(where, None, f"it is refused: {error}", "Write it again without a dictionary")
+            raise DataError([problem]) from error
+
+
+def bottom(chunk: pa.Array, where: str) -> pa.Array:
     """The numbers below lists of lists."""
     import pyarrow as pa
 
     types = pa.types
-    chunk = plain(chunk)
+    chunk = plain(chunk, where)
     while types.is_list(chunk.type) or types.is_large_list(chunk.type) or types.is_fixed_size_list(chunk.type):
-        chunk = plain(chunk.flatten())
+        chunk = plain(chunk.flatten(), where)
     return chunk
 
 

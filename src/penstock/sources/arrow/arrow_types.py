@@ -74,10 +74,19 @@ def _holds(kind: pa.DataType, feature: Any) -> Holds:
     noted = feature if isinstance(feature, dict) else {}
     if not (types.is_integer(inner) or types.is_floating(inner) or types.is_boolean(inner)):
         return Holds("other", note=f"it holds {kind}, which no field can hold")
-    if len(noted.get("shape") or ()) == len(shape) > 0:
-        shape = tuple(noted["shape"])
+    shape = _noted_shape(noted.get("shape"), shape)
     dtype = "bool" if types.is_boolean(inner) else str(inner.to_pandas_dtype()().dtype)
-    return Holds("array", dtype, shape, tuple(noted.get("names") or ()))
+    return Holds("array", dtype, shape, _noted_names(noted.get("names")))
+
+
+def _noted_shape(noted: Any, shape: tuple[int | None, ...]) -> tuple[int | None, ...]:
+    """The sides that `datasets` notes, where they are sides of as many dimensions."""
+    is_shape = isinstance(noted, list) and all(side is None or (type(side) is int and side >= 0) for side in noted)
+    return tuple(noted) if is_shape and len(noted) == len(shape) > 0 else shape
+
+
+def _noted_names(noted: Any) -> tuple[str, ...]:
+    return tuple(noted) if isinstance(noted, list) and all(isinstance(name, str) for name in noted) else ()
 
 
 def _nested(kind: pa.DataType) -> tuple[tuple[int | None, ...], pa.DataType]:

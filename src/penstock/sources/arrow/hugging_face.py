@@ -56,10 +56,11 @@ def _parts(path: Path) -> list[_Part]:
     if path.is_file():
         return [_Part(path, split_of_file(path.stem))]
     if (path / DICT_FILE).is_file():
-        splits = _json(path / DICT_FILE).get("splits", [])
-        return [_Part(file, split) for split in splits for file in _saved_files(path / str(split))]
+        splits = _listed(path / DICT_FILE, "splits")
+        return [_Part(file, split) for split in splits for file in _saved_files(path / Path(str(split)).name)]
     if (path / STATE_FILE).is_file():
-        return [_Part(file, _json(path / STATE_FILE).get("_split")) for file in _saved_files(path)]
+        split = _json(path / STATE_FILE).get("_split")
+        return [_Part(file, split if isinstance(split, str) else None) for file in _saved_files(path)]
     files = sorted(path.glob("*.arrow"), key=lambda file: natural(file.name))
     if not files:
         what = f"there is neither {DICT_FILE} nor {STATE_FILE} nor an .arrow file in it"
@@ -73,7 +74,10 @@ def _saved_files(folder: Path) -> list[Path]:
         what = "it holds a selection of rows as a list beside the data, as old versions of datasets wrote it"
         remedy = "Load it with datasets, call flatten_indices() and save_to_disk again"
         raise DataError([Problem(str(folder), None, what, remedy)])
-    names = [str(Path(entry["filename"]).name) for entry in state.get("_data_files") or []]
+    entries = _listed(folder / STATE_FILE, "_data_files")
+    if not all(isinstance(entry, dict) and isinstance(entry.get("filename"), str) for entry in entries):
+        raise _unreadable(folder / STATE_FILE, "_data_files does not name files")
+    names = [Path(entry["filename"]).name for entry in entries]
     missing = [name for name in names if not (folder / name).is_file()]
     if missing:
         what = f"{len(missing)} of its {len(names)} files are missing, the first {missing[0]}"
@@ -85,8 +89,19 @@ def _json(path: Path) -> dict[str, Any]:
     try:
         found = load_json(path.read_text("utf-8"))
     except (OSError, ValueError) as error:
-        raise DataError([Problem(str(path), None, f"it cannot be read ({error})", "Save the dataset again")]) from error
+        raise _unreadable(path, str(error)) from error
     return found if isinstance(found, dict) else {}
+
+
+def _listed(path: Path, name: str) -> list[Any]:
+    found = _json(path).get(name) or []
+    if not isinstance(found, list):
+        raise _unreadable(path, f"{name} is not a list")
+    return found
+
+
+def _unreadable(path: Path, why: str) -> DataError:
+    return DataError([Problem(str(path), None, f"it cannot be read ({why})", "Save the dataset again")])
 
 
 def _batches(file: Path) -> tuple[pa.Schema, list[pa.RecordBatch]]:
@@ -96,11 +111,17 @@ def _batches(file: Path) -> tuple[pa.Schema, list[pa.RecordBatch]]:
     data = mapped_bytes(file)
     try:
         if bytes(data[: len(ARROW_MAGIC)]) == ARROW_MAGIC:
-            reader = pa.ipc.open_file(pa.py_buffer(data))
-            return reader.schema, [reader.get_batch(number) for number in range(reader.num_record_batches)]
-        stream = pa.ipc.open_stream(pa.py_buffer(data))
-        return stream.schema, list(stream)
-    except (pa.ArrowException, OSError, EOFError) as error:
+            reader: Any = pa.ipc.open_file(pa.py_buffer(data))
+            batches = [reader.get_batch(number) for number in range(reader.num_record_batches)]
+        else:
+            reader = pa.ipc.open_stream(pa.py_buffer(data))
+            batches = list(reader)
+        names = reader.schema.names
+        if len(set(names)) < len(names):
+            raise ValueError(f"two columns are called {next(name for name in names if names.count(name) > 1)!r}")
+        return reader.schema, batches
+    # pyarrow raises KeyError for types that it does not know, ValueError for names that are not UTF-8.
+    except (pa.ArrowException, OSError, EOFError, KeyError, ValueError) as error:
         what = f"it cannot be read as Arrow ({error})"
         raise DataError(
             [Problem(str(file), None, what, "It is cut short or of another kind; save it again")]
@@ -111,7 +132,9 @@ def _table(part: _Part, is_one_of_several: bool) -> Table:
     schema, batches = _batches(part.file)
     columns = {
         leaf.name: ArrowColumn(
-            [below(batch.column(leaf.path[0]), leaf.path[1:], leaf.holds) for batch in batches], leaf.holds
+            [below(batch.column(leaf.path[0]), leaf.path[1:], leaf.holds) for batch in batches],
+            leaf.holds,
+            str(part.file),
         )
         for leaf in leaves(schema)
     }

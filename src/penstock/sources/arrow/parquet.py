@@ -20,11 +20,13 @@ from penstock.sources.columns.options import column_options
 from penstock.sources.columns.split_names import split_of_file
 from penstock.sources.columns.tables import Numbers, Places, Table
 from penstock.sources.paths import PathLike, expand, files_below
+from penstock.storage.free_memory import SMALL_BYTES, check_unpacked
 from penstock.storage.locations import refuses_urls
 
 PARQUET_ENDINGS = (".parquet", ".pq")
 # From here on a random read decodes much more than it needs.
 LARGE_GROUP_BYTES = 32 << 20
+NUMBER_BYTES = 8
 
 
 class Parquet(ColumnSource):
@@ -86,11 +88,16 @@ class ParquetRows:
         try:
             with pq.ParquetFile(path) as file:
                 self._metadata, self.leaves = file.metadata, leaves(file.schema_arrow)
-        except (pa.ArrowException, OSError) as error:
+            groups = [self._metadata.row_group(number) for number in range(self._metadata.num_row_groups)]
+            rows = [group.num_rows for group in groups]
+            if any(count < 0 for count in rows) or sum(rows) != self._metadata.num_rows:
+                raise ValueError(f"its {len(rows)} row groups do not have {self._metadata.num_rows} rows together")
+            self._file_bytes = path.stat().st_size
+            check_unpacked(NUMBER_BYTES * sum(rows), self._file_bytes)
+        except (pa.ArrowException, OSError, ValueError) as error:  # ValueError: names that are not UTF-8
             what = f"it cannot be read as Parquet ({error})"
             raise DataError([Problem(str(path), None, what, "Check the path, or copy it again")]) from error
-        groups = [self._metadata.row_group(number) for number in range(self._metadata.num_row_groups)]
-        self.starts = np.cumsum([0] + [group.num_rows for group in groups]).astype(np.int64)
+        self.starts = np.cumsum([0, *rows]).astype(np.int64)
         self._sizes = [group.total_byte_size for group in groups]
 
     def __len__(self) -> int:
@@ -111,9 +118,11 @@ class ParquetRows:
 
     def _decoded(self, number: int, leaf: Leaf) -> tuple[ArrowColumn, int]:
         chunked = self._read([number], leaf)
-        return ArrowColumn(
-            [below(chunk, leaf.path[1:], leaf.holds) for chunk in chunked.chunks], leaf.holds
-        ), chunked.nbytes
+        return self._column(chunked, leaf), chunked.nbytes
+
+    def _column(self, chunked: Any, leaf: Leaf) -> ArrowColumn:
+        chunks = [below(chunk, leaf.path[1:], leaf.holds) for chunk in chunked.chunks]
+        return ArrowColumn(chunks, leaf.holds, str(self.path))
 
     def _read(self, groups: list[int], leaf: Leaf) -> Any:
         """An open file is not shared between threads, and with its metadata known opening costs little."""
@@ -122,14 +131,46 @@ class ParquetRows:
 
         try:
             with pq.ParquetFile(pa.BufferReader(mapped_bytes(self.path)), metadata=self._metadata) as file:
-                return file.read_row_groups(groups, columns=[".".join(leaf.path)], use_threads=False).column(0)
-        except (pa.ArrowException, OSError) as error:
+                found = self._column_of(file, groups, leaf)
+            wanted = sum(self._rows_of(number) for number in groups)
+            if len(found) != wanted:
+                raise ValueError(f"it has {len(found)} values for {wanted} rows")
+            return found
+        except (pa.ArrowException, OSError, ValueError) as error:
             what = f"column {leaf.name!r} of row group {groups[0]} cannot be read ({error})"
             raise DataError([Problem(str(self.path), None, what, "It is damaged; copy or write it again")]) from error
 
+    def _column_of(self, file: Any, groups: list[int], leaf: Leaf) -> Any:
+        """A column of some groups, read in steps where one value that repeats could fill the memory."""
+        import pyarrow as pa
+
+        columns, rows = [".".join(leaf.path)], max((self._rows_of(number) for number in groups), default=0)
+        largest = max((self._largest_value(number, leaf) for number in groups), default=0)
+        if rows * largest <= SMALL_BYTES:
+            return file.read_row_groups(groups, columns=columns, use_threads=False).column(0)
+        total, batches = 0, []
+        step = max(1, SMALL_BYTES // largest)
+        for batch in file.iter_batches(step, row_groups=groups, columns=columns, use_threads=False):
+            batches.append(batch)
+            total += batch.nbytes
+            check_unpacked(total, self._file_bytes)
+        return pa.Table.from_batches(batches).column(0)
+
+    def _rows_of(self, number: int) -> int:
+        return int(self.starts[number + 1] - self.starts[number])
+
+    def _largest_value(self, number: int, leaf: Leaf) -> int:
+        """More bytes than any value has: all that the column has in a group, in which a value may stand once."""
+        if leaf.holds.what == "array":
+            return NUMBER_BYTES
+        group = self._metadata.row_group(number)
+        chunks = [group.column(place) for place in range(group.num_columns)]
+        return int(
+            max((one.total_uncompressed_size for one in chunks if one.path_in_schema.startswith(leaf.name)), default=0)
+        )
+
     def whole(self, leaf: Leaf) -> ArrowColumn:
-        chunked = self._read(list(range(len(self._sizes))), leaf)
-        return ArrowColumn([below(chunk, leaf.path[1:], leaf.holds) for chunk in chunked.chunks], leaf.holds)
+        return self._column(self._read(list(range(len(self._sizes))), leaf), leaf)
 
 
 class ParquetColumn:

@@ -41,13 +41,16 @@ def scan(path: str, plain_path: str, data: memoryview) -> Iterator[Member | NotR
     try:
         with tarfile.open(plain_path, "r:") as archive:
             while (entry := archive.next()) is not None:
+                if entry.size < 0 or archive.offset <= position:  # a size in the headers may lead back: without end
+                    raise tarfile.ReadError(f"{entry.name} has {entry.size:,} bytes")
                 position = archive.offset
                 if entry.offset_data + (entry.size if entry.isreg() else 0) > len(data):
                     raise _cut(path, entry.name, entry.offset_data, entry.size, len(data))
                 if not entry.isdir():
                     yield _looked_at(entry)
                 archive.members = []  # type: ignore[attr-defined]  # else it remembers all of them
-    except tarfile.TarError as error:
+    # tarfile raises these for sizes beyond any file, and for headers of headers of headers.
+    except (tarfile.TarError, ValueError, OverflowError, RecursionError) as error:
         what = f"is no tar archive, or damaged or cut short at byte {position:,}: {error}"
         raise DataError([Problem(path, None, what, _REMEDY)]) from error
     _check_end(path, data, position)

@@ -16,7 +16,7 @@ from typing import Any
 
 import torch
 
-from penstock.errors import DataError, RecipeError
+from penstock.errors import RecipeError
 from penstock.storage.documents import load_json
 from penstock.tasks.weight_files import (
     META,
@@ -30,7 +30,7 @@ from penstock.tasks.weight_files import (
     weights_in,
     with_own_words,
 )
-from penstock.tasks.weights import HUB, downloaded, hub_place
+from penstock.tasks.weights import HUB, downloaded, downloaded_beside, hub_place
 
 CLASS_LOGITS = "head.classification_head.cls_logits."
 # Outputs of Faster R-CNN; the first of its classes is nothing.
@@ -53,17 +53,15 @@ def is_two_stage(weights: Mapping[str, torch.Tensor]) -> bool:
     return any(name.endswith(f"{CLASS_SCORES}weight") for name in weights)
 
 
-def read_detector(place: str | Path) -> KnownWeights:
-    """The weights in a file or in a repository of the hub; of any network, but only detectors have classes."""
+def read_detector(place: str | Path, file: Path | None = None) -> KnownWeights:
+    """The weights in a file or in a repository of the hub; of any network, but only detectors have classes.
+
+    `file` is what was downloaded of that repository, where that is known."""
     text = str(place)
     if not text.startswith(HUB):
         return _read_file(Path(text).expanduser(), None)
     where = hub_place(text)
-    try:
-        config: Path | None = downloaded(where._replace(file=CONFIG))
-    except DataError:  # the weights say whether the repository can be reached
-        config = None
-    return _read_file(downloaded(where), config)
+    return _read_file(file or downloaded(where), downloaded_beside(where, CONFIG))
 
 
 def _read_file(path: Path, config: Path | None) -> KnownWeights:
