@@ -53,6 +53,26 @@ def leaving(sample: Sample) -> Sample:
     return sample
 
 
+def leaving_at_once(sample: Sample) -> Sample:
+    os._exit(7)
+
+
+def crashing_at_once(sample: Sample) -> Sample:
+    ctypes.string_at(0)  # reads where nothing is mapped: SIGSEGV, in this thread
+    return sample
+
+
+class Noted:
+    """Leaves a file for each process that called it."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def __call__(self, sample: Sample) -> Sample:
+        (self.folder / str(os.getpid())).touch()
+        return sample
+
+
 def holding_the_gil(sample: Sample) -> Sample:
     end = time.thread_time() + 0.002
     while time.thread_time() < end:

@@ -109,6 +109,35 @@ def test_a_function_that_ends_its_process_is_reported_with_its_samples(executor:
     flow.close()
 
 
+@pytest.mark.parametrize("executor", IN_PROCESSES)
+@pytest.mark.parametrize(
+    ("function", "how"),
+    [(functions.leaving_at_once, "ended with exit code 7"), (functions.crashing_at_once, "was ended by SIGSEGV")],
+)
+def test_a_crash_at_the_first_sample_is_an_error_of_a_worker(executor: str, function: Any, how: str) -> None:
+    flow = pictures(executor).map(function).batch(8)
+    for look in (flow.explain, lambda: list(flow)):
+        with pytest.raises(ps.HopError, match=rf"sample 0 \(positions 0 to 0 of epoch 0\): worker process .* {how}"):
+            look()
+    flow.close()
+
+
+@pytest.mark.parametrize("executor", IN_PROCESSES)
+@pytest.mark.parametrize("cache", [None, "memory", "folder"])
+def test_functions_run_in_the_processes_of_the_epoch_alone(executor: str, cache: str | None, tmp_path: Path) -> None:
+    (noted := tmp_path / "noted").mkdir()
+    flow = pictures(executor)
+    flow = flow if cache is None else flow.cache(cache if cache == "memory" else tmp_path / "kept")
+    flow = flow.map(functions.Noted(noted)).batch(8)
+    seen = [checksum(batch) for batch in flow] + [checksum(batch) for batch in flow.epoch(0)]
+    flow.close()
+    callers = {int(path.name) for path in noted.iterdir()}
+    assert os.getpid() not in callers
+    # A cache that is made first changes what processes have a copy of: the one that tried a sample is not kept.
+    assert len(callers) <= (2 if executor == "process" else 1) + (cache == "folder")
+    assert seen == 2 * checksums(pictures("thread").batch(8))
+
+
 # Dead workers
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
@@ -10,20 +11,19 @@ from penstock import augment
 from penstock.augment.composing import fusible
 from penstock.augment.pixelwise import Normalize
 from penstock.codecs.kernel import Target
-from penstock.errors import HopError, RecipeError
+from penstock.errors import RecipeError
 from penstock.flow.lookahead import gives_back
 from penstock.flow.making.chains import Chain
 from penstock.flow.making.fusing import Fusion, located, stored_as
 from penstock.flow.making.layout import Layout, Place, layout_of_sample, layout_of_schema, place_of_field
 from penstock.flow.making.leaves import Leaf
-from penstock.flow.making.program import MOST_ATTEMPTS, Program
-from penstock.flow.measuring.hops import Stopwatch
-from penstock.flow.order.draws import Draws
+from penstock.flow.making.program import Program
 from penstock.flow.planning import Planned
 from penstock.flow.plans import FlowOptions, Plan
 from penstock.flow.steps import Augment, Batch, Shard
 from penstock.samples import RESERVED, Sample, Source
 
+TryFirst = Callable[[Program], Layout]
 FastDecode = bool | str  # "auto": reduced scale only where an image is at least twice too large
 
 
@@ -74,8 +74,10 @@ def _normalize(chain: Chain, position: int) -> Normalize | None:
     return None
 
 
-def program_of(planned: Planned, plan: Plan, batch_chain: Chain, options: FlowOptions) -> Program:
-    """The program of a plan that has a batch."""
+def program_of(
+    planned: Planned, plan: Plan, batch_chain: Chain, options: FlowOptions, try_first: TryFirst = Program.first_layout
+) -> Program:
+    """The program of a plan that has a batch. `try_first` makes the first sample, where only that shows the layout."""
     batch, substitutes, fast_decode = plan.batch, options.on_bad_sample == "substitute", options.fast_decode
     if batch is None:
         raise RecipeError("the plan has no batch: add .batch(size) before iterating over it.")
@@ -83,14 +85,15 @@ def program_of(planned: Planned, plan: Plan, batch_chain: Chain, options: FlowOp
         leaf_of(source, chain, fast_decode, options.memory)
         for source, chain in zip(planned.sources, planned.chains, strict=True)
     )
-    layout = _layout(planned, leaves, batch, substitutes)
     carried = {"index": True, "draw": planned.repeats_samples, "member": len(leaves) > 1, "epoch": plan.has_passes}
     numbers = tuple(name for name, is_carried in carried.items() if is_carried)
-    layout = _numbered(layout, numbers)
     # Of several ranks each would work out the views of all: they look at their own ranges only.
     shared = any(isinstance(step, Shard) and step.world_size > 1 for step in plan.steps)
     looks_ahead = len(leaves) == 1 and not shared
-    return Program(plan.seed, planned.order, leaves, layout, batch, batch_chain, substitutes, numbers, looks_ahead)
+    program = Program(
+        plan.seed, planned.order, leaves, Layout({}), batch, batch_chain, substitutes, numbers, looks_ahead
+    )
+    return replace(program, layout=_numbered(_layout(program, planned.source, try_first), numbers))
 
 
 def _numbered(layout: Layout, numbers: tuple[str, ...]) -> Layout:
@@ -104,14 +107,14 @@ def _numbered(layout: Layout, numbers: tuple[str, ...]) -> Layout:
     return replace(layout, fixed={**layout.fixed, **places})
 
 
-def _layout(planned: Planned, leaves: tuple[Leaf, ...], batch: Batch, substitutes: bool) -> Layout:
-    layouts = [known_layout(leaf) for leaf in leaves]
+def _layout(program: Program, source: Source, try_first: TryFirst) -> Layout:
+    layouts = [known_layout(leaf) for leaf in program.leaves]
     known = [layout for layout in layouts if layout is not None]
     if len(known) == len(layouts):
         if any(layout != known[0] for layout in known):
             raise RecipeError("the samples of the mixed flows differ in fields or sizes; give each the same steps.")
-        return _checked(known[0], planned.source, batch)
-    return _checked(_tried_layout(planned, leaves, substitutes), planned.source, batch, is_tried=True)
+        return _checked(known[0], source, program.batch)
+    return _checked(try_first(program), source, program.batch, is_tried=True)
 
 
 def known_layout(leaf: Leaf) -> Layout | None:
@@ -122,26 +125,6 @@ def known_layout(leaf: Leaf) -> Layout | None:
     frames = located(leaf.source, np.zeros(0, np.int64))[2]
     place = Place(shape if frames == 1 else (frames, *shape), leaf.fusion.target.dtype)
     return layout_of_schema(leaf.source.schema, place)
-
-
-def _tried_layout(planned: Planned, leaves: tuple[Leaf, ...], substitutes: bool) -> Layout:
-    """The layout of the first sample, which is made for it."""
-    length, first = planned.order.length, None
-    for position in range(min(MOST_ATTEMPTS if substitutes else 1, 1 if length is None else length)):
-        draw: Draws = planned.order.draws(np.zeros(1, np.int64), np.array([position], np.int64))
-        try:
-            sample = leaves[int(draw.member[0])].sample(draw, Stopwatch())
-        except HopError as error:
-            if not substitutes:
-                raise
-            first = first or error
-            continue
-        return layout_of_sample({name: value for name, value in sample.items() if name not in RESERVED})
-    if first is None:
-        return Layout({})
-    raise HopError(
-        first.hop, first.sample, f"{first.reason}; and so did all samples that were tried after it"
-    ) from first
 
 
 def layout_like(sample: Sample, source: Source, batch: Batch) -> Layout:

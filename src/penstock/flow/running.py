@@ -13,7 +13,7 @@ import numpy as np
 from penstock.codecs import kernel
 from penstock.errors import DataError, Problem, RecipeError
 from penstock.flow.budget import Allowance, process_budget
-from penstock.flow.caching.preparing import prepare
+from penstock.flow.caching.preparing import is_prepared, prepare
 from penstock.flow.compiling import leaf_of, program_of
 from penstock.flow.engine import Engine
 from penstock.flow.fingerprints import plan_fingerprint
@@ -72,8 +72,14 @@ class Running:
 
     @property
     def program(self) -> Program:
+        return self._made_program(stay=False)
+
+    def _made_program(self, *, stay: bool) -> Program:
+        """The program; with `stay`, processes that tried the first sample stay for an epoch that begins now."""
         if self._program is None:
-            self._program = program_of(self.planned, self._plan, batch_chain_of(self._plan), self._options)
+            try_first = partial(self.workers.first_layout, workers=self.tuner.settings.workers, stay=stay)
+            chain = batch_chain_of(self._plan)
+            self._program = program_of(self.planned, self._plan, chain, self._options, try_first)
         return self._program
 
     @property
@@ -145,10 +151,11 @@ class Running:
         return self._run(self.epoch_number, self.batch_number)
 
     def _run(self, epoch: int, first: int) -> Iterator[dict[str, Any]]:
-        program, batches = self.program, self.batches
+        self.tuner.recall()
+        # Processes get a copy of the sources: they stay only if nothing changes these before the epoch begins.
+        program, batches = self._made_program(stay=all(map(is_prepared, self.planned.sources))), self.batches
         for leaf in program.leaves:
             prepare(leaf.source)
-        self.tuner.recall()
         with self.workers.lent(program, self.tuner.settings.workers) as executor:
             yield from self._delivered(program, batches, executor, epoch, first)
 

@@ -62,6 +62,10 @@ class DiskCache(CachedSource):
         if self._pack is None and len(self._wanted):
             self._open(self._folder / f"{self._name()}.pack")
 
+    @property
+    def is_prepared(self) -> bool:
+        return self._pack is not None
+
     def _name(self) -> str:
         """What the samples of this cache depend on, as a name."""
         leaf, fusion = self.leaf, self.leaf.fusion

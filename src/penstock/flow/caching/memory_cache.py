@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from penstock.errors import RecipeError
 from penstock.flow.budget import Allowance, process_budget
 from penstock.flow.caching.cached_source import CachedSource
-from penstock.flow.caching.preparing import prepare
+from penstock.flow.caching.preparing import is_prepared, prepare
 from penstock.flow.making.leaves import Leaf
 from penstock.flow.making.one_sample import made_sample
 from penstock.flow.order.draws import Numbers
@@ -93,6 +93,10 @@ class MemoryCache(CachedSource):
 
     def prepare(self) -> None:
         prepare(self.source)
+
+    @property
+    def is_prepared(self) -> bool:
+        return is_prepared(self.source)
 
 
 class Kept:

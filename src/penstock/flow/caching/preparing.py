@@ -10,3 +10,8 @@ def prepare(source: Source) -> None:
     prepares = getattr(source, "prepare", None)
     if prepares is not None:
         prepares()
+
+
+def is_prepared(source: Source) -> bool:
+    """Whether `prepare` would change nothing."""
+    return bool(getattr(source, "is_prepared", True))

@@ -16,13 +16,14 @@ from penstock.errors import HopError
 from penstock.flow.making.chains import Chain, call_batched
 from penstock.flow.making.collating import collated
 from penstock.flow.making.fusing import Seen
-from penstock.flow.making.layout import Layout
+from penstock.flow.making.layout import Layout, layout_of_sample
 from penstock.flow.making.leaves import Leaf
 from penstock.flow.making.rows import NUMBERS, Rows
 from penstock.flow.measuring.hops import Costs, Stopwatch
 from penstock.flow.measuring.lock_wait import locking
 from penstock.flow.order.draws import Draws, Order
 from penstock.flow.steps import Batch
+from penstock.samples import RESERVED
 
 BLOCK = 4096  # positions are looked up in blocks: small ones cost more each, and for large ones all workers wait longer
 KEPT_BLOCKS = 8
@@ -126,6 +127,25 @@ class Program:
         return self.order.draws(np.full(len(positions), epoch, np.int64), positions)
 
     # What is in them
+
+    def first_layout(self) -> Layout:
+        """The layout of the first sample, which is made for it."""
+        length, first = self.order.length, None
+        for position in range(min(MOST_ATTEMPTS if self.substitutes else 1, 1 if length is None else length)):
+            draw = self.look_up(0, np.array([position], np.int64))
+            try:
+                sample = self.leaves[int(draw.member[0])].sample(draw, Stopwatch())
+            except HopError as error:
+                if not self.substitutes:
+                    raise
+                first = first or error
+                continue
+            return layout_of_sample({name: value for name, value in sample.items() if name not in RESERVED})
+        if first is None:
+            return Layout({})
+        raise HopError(
+            first.hop, first.sample, f"{first.reason}; and so did all samples that were tried after it"
+        ) from first
 
     def fill(self, epoch: int, start: int, stop: int, arrays: dict[str, NDArray[Any]]) -> Made:
         """Make the samples at these positions, writing into these rows of a slot."""

@@ -55,6 +55,9 @@ class Child:
             self._map(message, descriptors[0])
         elif isinstance(message, messages.Begin):
             self._begin(message, descriptors)
+        elif isinstance(message, messages.Arrange):
+            if self._program is not None:
+                self._program.layout = message.layout
         elif isinstance(message, messages.Resize):
             self._resize(message.threads)
         elif isinstance(message, messages.Leave):
@@ -71,7 +74,22 @@ class Child:
         except BaseException as error:  # noqa: BLE001 - it is not swallowed: the training process raises it
             self._send(messages.Failed(wrapped(carried(error))[0]), [])
             return
+        if message.tries_first:
+            threading.Thread(target=self._try_first, name="penstock-trial", daemon=True).start()
         self._resize(message.threads)
+
+    def _try_first(self) -> None:
+        """Make the first sample here, where a function that crashes does not end the training process."""
+        from penstock.flow.workers import messages
+        from penstock.flow.workers.carrying import carried
+        from penstock.flow.workers.parcels import wrapped
+
+        assert self._program is not None
+        try:
+            found: Any = self._program.first_layout()
+        except BaseException as error:  # noqa: BLE001 - it is not swallowed: the training process raises it
+            found = carried(error)
+        self._send(messages.Tried(wrapped(found)[0]), [])
 
     def _map(self, message: Slot, descriptor: int) -> None:
         import numpy as np

@@ -12,10 +12,12 @@ import threading
 import time
 import weakref
 from collections import deque
+from dataclasses import replace
 from queue import Empty, SimpleQueue
 from typing import Any, Literal, NamedTuple
 
 from penstock.errors import PenstockError, RecipeError
+from penstock.flow.making.layout import Layout
 from penstock.flow.making.program import Program
 from penstock.flow.workers import messages
 from penstock.flow.workers.carrying import Carried, revived
@@ -29,6 +31,7 @@ Kind = Literal["subprocess", "process"]
 TASKS_OF_PROCESS = 2  # one that it works on, one to go on with while the next is on its way
 KEPT_DESCRIPTORS = 64  # of slots, for processes that come later; a user may keep thousands of batches
 ENDING_SECONDS = 3.0
+FIRST_SAMPLE = Task(ticket=-1, epoch=0, number=0, start=0, stop=1, row=0, slot=-1)  # tried before there are batches
 
 
 class Death(NamedTuple):
@@ -37,13 +40,15 @@ class Death(NamedTuple):
     error: PenstockError
 
 
-Event = tuple[messages.Answer | messages.Failed, list[int]] | Death
+Event = tuple[messages.Answer | messages.Tried | messages.Failed, list[int]] | Death
 
 
 class Children:
     """Worker processes. They are kept between epochs; `leave` parts one from the next."""
 
-    def __init__(self, program: Program, kind: Kind, workers: int, *, most: int | None = None) -> None:
+    def __init__(
+        self, program: Program, kind: Kind, workers: int, *, most: int | None = None, tries_first: bool = False
+    ) -> None:
         if not is_available():
             raise RecipeError(f'executor={kind!r} needs Linux; on this system use executor="thread".')
         self._parcel, self._descriptors = parcel_of(program)  # before anything is started
@@ -58,13 +63,14 @@ class Children:
         self._listeners: list[threading.Thread] = []
         self._run = 0
         self._slots: dict[int, tuple[int | None, int]] = {}  # descriptor and size
+        self._layout: Layout | None = None  # of batches, where the first sample was tried here
         self._death: Death | None = None  # that was raised
         self._has_lost_one = False
         self._is_closed = False
         self._owner = os.getpid()
         _LIVING.add(self)
         try:
-            self._start(1 if kind == "subprocess" else self.workers)
+            self._start(1 if kind == "subprocess" else self.workers, tries_first=tries_first)
         except BaseException:
             self.close()
             raise
@@ -75,6 +81,24 @@ class Children:
         is_in_step = not any(process.is_out_of_step for process in self._processes)
         is_whole = is_in_step and self._death is None and not self._has_lost_one
         return is_whole and not self._is_closed and os.getpid() == self._owner
+
+    # The first sample
+
+    def first_layout(self) -> Layout:
+        """Wait for the layout of the first sample, which one of the processes makes."""
+        message, value = self._next_value()
+        assert isinstance(message, messages.Tried)
+        if isinstance(value, Carried):
+            raise revived(value)
+        assert isinstance(value, Layout)
+        return value
+
+    def arrange(self, layout: Layout) -> None:
+        """Tell how batches look, which the processes did not know when they began."""
+        self._layout = layout
+        self._program = replace(self._program, layout=layout)
+        for process in list(self._processes):
+            process.send(messages.Arrange(layout))
 
     # What the engine asks
 
@@ -94,6 +118,14 @@ class Children:
         self._hand_out()
 
     def next_done(self) -> Done:
+        message, value = self._next_value()
+        assert isinstance(message, messages.Answer)
+        if isinstance(value, Carried):
+            return Done(message.task, None, revived(value))
+        return Done(message.task, value, None)
+
+    def _next_value(self) -> tuple[messages.Answer | messages.Tried, Any]:
+        """What a process says next; raises when one could not begin, or died."""
         if self._death is not None:
             raise self._death.error
         event = self._events.get()
@@ -108,9 +140,7 @@ class Children:
         if isinstance(message, messages.Failed):
             self._death = Death(_not_loaded(revived(value)))
             raise self._death.error
-        if isinstance(value, Carried):
-            return Done(message.task, None, revived(value))
-        return Done(message.task, value, None)
+        return message, value
 
     def has_done(self) -> bool:
         return self._death is not None or not self._events.empty()
@@ -170,8 +200,8 @@ class Children:
     def _allowed(self, workers: int) -> int:
         return workers if self._most is None else min(workers, self._most)
 
-    def _start(self, count: int) -> None:
-        """Start some, all at once: each takes a while to be there."""
+    def _start(self, count: int, *, tries_first: bool = False) -> None:
+        """Start some, all at once: each takes a while to be there. One of them may have to try the first sample."""
         started: list[WorkerProcess] = []
         try:
             for _ in range(count):
@@ -181,7 +211,12 @@ class Children:
             self._processes += started
         threads = self.workers if self.kind == "subprocess" else 1
         for process in started:
-            process.send(messages.Begin(self._parcel, threads), self._descriptors)
+            tries = tries_first and process is started[0]
+            if tries:
+                process.tasks[FIRST_SAMPLE.ticket, FIRST_SAMPLE.row] = FIRST_SAMPLE
+            process.send(messages.Begin(self._parcel, threads, tries), self._descriptors)
+            if self._layout is not None:
+                process.send(messages.Arrange(self._layout))
             process.send(messages.Leave(self._run))
             for number, (descriptor, size) in self._slots.items():
                 if descriptor is not None:
@@ -236,6 +271,8 @@ class Children:
                 messages.close_all(descriptors)  # of an epoch that was left
                 return
             self._events.put((message, descriptors))
+            if isinstance(message, messages.Tried):
+                process.tasks.pop((FIRST_SAMPLE.ticket, FIRST_SAMPLE.row), None)
             if isinstance(message, messages.Answer):
                 process.tasks.pop((message.task.ticket, message.task.row), None)
             if not process.takes_tasks and not process.tasks:

@@ -17,6 +17,7 @@ from penstock.flow.workers.threads import CallingThread, Threads
 
 if TYPE_CHECKING:
     from penstock.flow.plans import FlowOptions
+    from penstock.flow.workers.children import Children
 
 THREADS_PAY = 0.75  # two threads that do at least so much of twice the work of one
 SHORT_EPOCH_SECONDS = 1.0  # about what it takes to start processes
@@ -79,8 +80,13 @@ def executor_for(program: Program, choice: Choice, workers: int) -> Executor:
         return CallingThread(program)
     if choice.kind == "thread":
         return Threads(limited(program), workers)
+    return processes_for(program, choice.kind, workers)
+
+
+def processes_for(program: Program, kind: str, workers: int, *, tries_first: bool = False) -> Children:
+    """Worker processes; one of them can try the first sample, where that is not to be done here."""
     from penstock.flow.workers.children import Children  # the first batch of threads does not wait for all of that
 
-    if choice.kind == "process":
-        return Children(program, "process", workers, most=least_limit(program))
-    return Children(limited(program), "subprocess", workers)
+    if kind == "process":
+        return Children(program, "process", workers, most=least_limit(program), tries_first=tries_first)
+    return Children(limited(program), "subprocess", workers, tries_first=tries_first)

@@ -1,7 +1,9 @@
 """What the training process and its worker processes say to each other, over a pair of sockets.
 
 training process                                     worker process
-Begin (the program, how many threads)           ──►  loads it
+Begin (the program, how many threads)           ──►  loads it; one that is asked to makes the first sample
+                                                ◄──  Tried (the layout of that sample)
+Arrange (the layout of batches)                 ──►  completes the program
 Slot (memory of a batch)                        ──►  maps it
 Work (a task)                                   ──►  does it
                                                 ◄──  Answer, or Failed to begin
@@ -18,6 +20,7 @@ import socket
 import struct
 from typing import Any, NamedTuple
 
+from penstock.flow.making.layout import Layout
 from penstock.flow.workers.parcels import Parcel
 from penstock.flow.workers.tasks import Task
 
@@ -28,6 +31,15 @@ MOST_DESCRIPTORS = 4
 class Begin(NamedTuple):
     program: Parcel
     threads: int
+    tries_first: bool = False
+
+
+class Tried(NamedTuple):
+    parcel: Parcel
+
+
+class Arrange(NamedTuple):
+    layout: Layout
 
 
 class Slot(NamedTuple):
