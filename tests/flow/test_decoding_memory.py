@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import penstock as ps
+from jpeg_making import jpeg
 
 BUDGET_MB = 200
 MOST_MB = 1.3 * BUDGET_MB + 100
@@ -21,7 +22,8 @@ import json, resource, sys
 import penstock as ps
 folder, executor, place = sys.argv[1:]
 if __name__ == "__main__":
-    flow = ps.Flow(ps.Images(folder), executor=executor, workers=2, memory="200 MB")
+    source = ps.Pack(folder) if folder.endswith(".pack") else ps.Images(folder)
+    flow = ps.Flow(source, executor=executor, workers=2, memory="200 MB")
     flow = flow.cache() if place == "cache" else flow
     flow = flow.map(ps.augment.Resize(64)).batch(2)
     shapes = [list(batch["image"].shape) for _ in range(2) for batch in flow]
@@ -52,6 +54,36 @@ def test_the_peak_of_each_process_keeps_to_the_budget(pictures: Path, executor: 
     shapes, peaks = json.loads(done.stdout)
     assert sum(shape[0] for shape in shapes) == 2 * len(SIDES)
     assert max(peaks) <= MOST_MB, f"{executor}, {place}: {peaks} MB"
+
+
+@pytest.fixture(scope="module")
+def progressive(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Progressive JPEGs of 6000², whose decoder holds 216 MB of coefficients each."""
+    folder = tmp_path_factory.mktemp("progressive")
+    row = np.random.default_rng(0).integers(0, 255, (1, 750, 3), dtype=np.uint8)
+    pixels = np.repeat(np.repeat(row, 6000, axis=0), 8, axis=1)
+    data = jpeg(pixels, subsampling="444", quality=80, progressive=True)
+    (folder / "files").mkdir()
+    for number in range(4):
+        (folder / "files" / f"{number}.jpg").write_bytes(data)
+    ps.pack(ps.Images(folder / "files"), folder / "jpegs.pack")
+    return folder
+
+
+@pytest.mark.parametrize("kind", ["files", "jpegs.pack"])
+def test_coefficients_of_progressive_jpegs_count_in_the_budget(progressive: Path, kind: str) -> None:
+    command = [sys.executable, "-c", PROGRAM, progressive / kind, "thread", "none"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    shapes, (own, _) = json.loads(done.stdout)
+    assert sum(shape[0] for shape in shapes) == 8
+    assert own <= MOST_MB, f"{kind}: {own} MB"
+
+
+def test_a_progressive_jpeg_in_a_pack_that_can_never_fit_is_refused(progressive: Path) -> None:
+    flow = ps.Flow(ps.Pack(progressive / "jpegs.pack"), memory="20 MB", workers=0).map(ps.augment.Resize(64)).batch(2)
+    with pytest.raises(ps.HopError, match=r"decoding 6,000×6,000 px \(JPEG\) takes about .* memory budget is 20 MB"):
+        next(iter(flow))
 
 
 def webp_of_one_colour(width: int, height: int) -> bytes:

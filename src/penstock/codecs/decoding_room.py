@@ -108,6 +108,11 @@ def decoding_bytes(header: Header, at_least: tuple[int, int] | None = None) -> i
     return result + pixels * header.channels * max(header.bits // 8, 1)
 
 
+def may_be_large(pixels: int) -> bool:
+    """Whether a JPEG of so many pixels may hold enough while it is decoded to be counted: a progressive one."""
+    return 6 * pixels >= SMALL_BYTES
+
+
 def _reduced(header: Header, at_least: tuple[int, int] | None) -> float:
     """The scale at which a JPEG is decoded that must not be smaller than this: eighths of its size."""
     if at_least is None:

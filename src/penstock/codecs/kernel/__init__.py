@@ -27,7 +27,8 @@ from __future__ import annotations
 
 import functools
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from types import ModuleType
 from typing import Any, get_args
 
@@ -70,10 +71,11 @@ def decode_range(
     if native is None:
         return fallback.decode_positions(range(len(held)), held, job, reduced=reduced, fast=fast)
     rest = job.table, target.width, target.height, fill, reduced != "never", fast
-    if isinstance(held, Placed):
-        missed = native.decode_places(held.buffers, held.places, job.views, job.flips, out, *rest)
-    elif ROOM.is_counted and any(map(_held_header, held)):
+    may_wait = not isinstance(held, Placed) or held.has_large
+    if may_wait and ROOM.is_counted and any(map(_held_header, _readable(held))):
         missed = _decode_each(native, held, job, rest)
+    elif isinstance(held, Placed):
+        missed = native.decode_places(held.buffers, held.places, job.views, job.flips, out, *rest)
     else:
         missed = native.decode_range(held, job.views, job.flips, out, *rest)
     if not missed:
@@ -81,6 +83,13 @@ def decode_range(
     others = [position for position, is_other_kind, _ in missed if is_other_kind]
     failed = [Failure(position, reason) for position, is_other_kind, reason in missed if not is_other_kind]
     return sorted(failed + _make_others(native, others, held, job))
+
+
+def _readable(held: Sequence[Any]) -> Iterator[Any]:
+    """The images whose bytes are there; places outside of their buffer are for the decoder to tell."""
+    for position in range(len(held)):
+        with suppress(ValueError):
+            yield held[position]
 
 
 def _held_header(data: Any) -> Header | None:
@@ -98,13 +107,14 @@ def _held_header(data: Any) -> Header | None:
 def _decode_each(native: ModuleType, held: Sequence[Any], job: Job, rest: tuple[Any, ...]) -> list[Missed]:
     """A range with progressive JPEGs, one after another: each of these waits until there is memory for it."""
     missed: list[Missed] = []
-    for position, data in enumerate(held):
+    for position in range(len(held)):
         own = slice(position, position + 1)
         with ROOM.sample():
             try:
+                data = held[position]
                 if header := _held_header(data):
                     ROOM.enter(header, at_least=(1, 1))  # of the pixels, the kernel holds a few rows
-            except UnreadableImage as error:
+            except (UnreadableImage, ValueError) as error:
                 missed.append((position, False, str(error)))
                 continue
             found = native.decode_range((data,), job.views[own], job.flips[own], job.out[own], *rest)

@@ -73,12 +73,16 @@ def level_table(target: Target) -> NDArray[np.float32]:
 
 
 class Placed(Sequence[Any]):
-    """Encoded images that are stretches of larger buffers: n×3 numbers, buffer, offset and length of each."""
+    """Encoded images that are stretches of larger buffers: n×3 numbers, buffer, offset and length of each.
 
-    def __init__(self, buffers: Sequence[Any], places: NDArray[Any]) -> None:
+    `has_large` says that images may be among them whose decoding counts in the memory budget.
+    """
+
+    def __init__(self, buffers: Sequence[Any], places: NDArray[Any], *, has_large: bool = False) -> None:
         if places.ndim != 2 or places.shape[1] != 3 or places.dtype.kind not in "iu":
             raise RecipeError(f"places must be n×3 whole numbers and are {_described(places)}.")
         self.buffers, self.places = check_buffers(buffers), np.ascontiguousarray(places, np.int64)
+        self.has_large = has_large
 
     def __len__(self) -> int:
         return len(self.places)

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from penstock.augment.composing import views_of
 from penstock.augment.views import Views
 from penstock.codecs import kernel
+from penstock.codecs.decoding_room import may_be_large
 from penstock.codecs.headers import UnreadableImage, read_header
 from penstock.errors import HopError, RecipeError
 from penstock.flow.making.chains import Chain
@@ -64,6 +65,7 @@ class Seen(NamedTuple):
     places: Numbers | None  # number of the buffer, byte; then of raw pixels width and height, of encoded ones length
     buffers: tuple[Any, ...]
     bytes_before: Numbers | None = None  # each image with a place, and the end: of those before it
+    has_large: bool = False  # whether decoding one of these encoded images may count in the memory budget
 
     @property
     def bytes(self) -> int:
@@ -77,7 +79,7 @@ class Seen(NamedTuple):
         if self.places is None or self.bytes_before is None:
             return Seen(self.base, indices, self.frames, views, crops, None, self.buffers)
         places, before = self.places[first:last], self.bytes_before[first : last + 1]
-        return Seen(self.base, indices, self.frames, views, crops, places, self.buffers, before)
+        return Seen(self.base, indices, self.frames, views, crops, places, self.buffers, before, self.has_large)
 
 
 def seen(fusion: Fusion, source: Source, draws: Draws) -> Seen | None:
@@ -91,10 +93,12 @@ def seen(fusion: Fusion, source: Source, draws: Draws) -> Seen | None:
     known = getattr(base, "image_sizes", None)
     if known is None:
         return None
-    views = _views(fusion, draws, known(indices[::frames]))
+    image_sizes = known(indices[::frames])
+    views = _views(fusion, draws, image_sizes)
     buffers, places = _encoded_places(base, indices)
     before = None if places is None else _sums_before(places[:, 2])
-    return Seen(base, indices, frames, views, views.kernel_crops, places, buffers, before)
+    has_large = may_be_large(int(image_sizes.prod(axis=1).max(initial=0)))
+    return Seen(base, indices, frames, views, views.kernel_crops, places, buffers, before, has_large)
 
 
 def _sums_before(sizes: Numbers) -> Numbers:
@@ -213,7 +217,9 @@ class Range:
         elif fusion.stored == "kept":
             failures = kernel.pixels_range(self.data, self._kept_places(), crops, flips, rows, target, fill=fill)
         else:
-            data = self.data if known.places is None else kernel.Placed(known.buffers, known.places)
+            data: Sequence[Any] = self.data
+            if known.places is not None:
+                data = kernel.Placed(known.buffers, known.places, has_large=known.has_large)
             failures = kernel.decode_range(
                 data, crops, flips, rows, target, reduced=fusion.reduced, fill=fill, fast=fusion.fast
             )
