@@ -20,7 +20,7 @@ import inspect
 import re
 from abc import ABCMeta
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -201,6 +201,14 @@ def one_of(name: str, value: str, legal: Sequence[str]) -> str:
     if value not in legal:
         raise RecipeError(f"{name}={value!r} is not one of {', '.join(legal)}.{nearest(str(value), legal)}")
     return value
+
+
+def refuse_unused(options: Any, name: str, reason: str) -> None:
+    """Refuse an option of a dataclass that was changed and would do nothing; `reason` says why, and what to do."""
+    default = next(field.default for field in fields(options) if field.name == name)
+    value = getattr(options, name)
+    if value != default:
+        raise RecipeError(f"{name}={value!r} would have no effect: {reason}")
 
 
 class Sealing(ABCMeta):

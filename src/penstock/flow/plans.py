@@ -5,13 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, get_args
 
-from penstock.errors import RecipeError, one_of
+from penstock.errors import RecipeError, one_of, refuse_unused
 from penstock.flow.steps import Batch, Repeat, Step, Until
 from penstock.flow.streams.streams import Stream
 from penstock.samples import Source
 
 Executor = Literal["auto", "thread", "subprocess", "process"]
 OnBadSample = Literal["raise", "substitute"]
+COUNTS_SUBSTITUTES = (
+    "with on_bad_sample='raise' the first bad sample is an error. Pass on_bad_sample='substitute' too, or leave it out."
+)
 
 
 @dataclass(frozen=True)
@@ -32,6 +35,8 @@ class FlowOptions:
             raise RecipeError(f'workers={self.workers} must be 0 or more, or "auto".')
         if self.fast_decode not in (True, False, "auto"):
             raise RecipeError(f'fast_decode={self.fast_decode!r} must be True, False or "auto".')
+        if self.on_bad_sample == "raise":
+            refuse_unused(self, "max_bad", COUNTS_SUBSTITUTES)
         if self.max_bad is not None and self.max_bad < 0:
             raise RecipeError(f"max_bad={self.max_bad} must be a number of samples, or a fraction below 1.")
 

@@ -11,12 +11,12 @@ import numpy as np
 
 from penstock.augment.pixelwise import Channels, Normalize
 from penstock.augment.resizes import RandomResizedCrop
-from penstock.errors import RecipeError, require
+from penstock.errors import RecipeError, refuse_unused, require
 from penstock.flow.flow import Flow
 from penstock.samples import Source
 from penstock.tasks import data_checks, image_flows
 from penstock.tasks.labelled import labelled
-from penstock.tasks.task import Answers, Batch, Goal, Judged
+from penstock.tasks.task import Answers, Batch, Goal, Judged, unused_settings
 
 if TYPE_CHECKING:
     import torch
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from penstock.tasks.task import Scores
 
 BALANCED = "balanced"
+AUGMENTATION = ("crop_scale", "flip", "vertical_flip", "colour", "hue")
 
 
 @dataclass(frozen=True)
@@ -84,6 +85,9 @@ class Classification:
         if isinstance(self.size, bool) or not isinstance(self.size, int) or self.size < 16:
             raise RecipeError(f"size={self.size!r} must be a whole number from 16.")
         self._check_class_weights()
+        if not self.multi_label:
+            reason = "a sample has one class, the most likely one. Leave it out, or pass multi_label=True."
+            refuse_unused(self, "threshold", reason)
         for name in ("label_smoothing", "flip", "vertical_flip", "colour", "threshold"):
             _between(name, getattr(self, name), 0, 1)
         _between("hue", self.hue, 0, 0.5)
@@ -125,6 +129,15 @@ class Classification:
     def settings(self) -> dict[str, Any]:
         """All of it as JSON."""
         return {name: _plain(value) for name, value in asdict(self).items()}
+
+    def remarks(self) -> list[str]:
+        """Settings that have no effect beside others."""
+        return [] if self.augmentation else unused_settings(self, AUGMENTATION, "augmentation is off")
+
+    def preload_remarks(self) -> list[str]:
+        """Settings that have no effect on images that are kept on the device."""
+        what = "preload keeps the middle of each image: crop_scale, flip and vertical_flip have no effect"
+        return [f"{what}; colour and hue are still changed."] if self.augmentation else []
 
     # Data
 

@@ -9,7 +9,8 @@ written as JSON; `network()` makes the module that is trained. A network takes w
 
 A task may say more, looked for by name: `batch_shapes` (how samples of different sizes stand in a batch), `group_rows`
 (how many rows its network answers at a time, by the kind of device), `remarks()` (what it decided from the data),
-`is_packable` (False: packing its data would be of no use).
+`preload_remarks()` (what a training set that is kept on the device cannot have), `is_packable` (False: packing its data
+would be of no use).
 
 A task that is trained in stages has `stage_names` and `stage(name, begins_with)`, which gives a task for each.
 """
@@ -17,6 +18,7 @@ A task that is trained in stages has `stage_names` and `stage(name, begins_with)
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import fields
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Protocol
 
 if TYPE_CHECKING:
@@ -48,6 +50,13 @@ class Judged(NamedTuple):
     losses: Mapping[str, torch.Tensor]  # `loss` is the sum that training would use
     answers: Answers
     weight: torch.Tensor | None = None
+
+
+def unused_settings(task: Any, names: Sequence[str], reason: str) -> list[str]:
+    """A remark on each of these settings that was changed, and has no effect."""
+    defaults = {field.name: field.default for field in fields(task)}
+    changed = [name for name in names if getattr(task, name) != defaults[name]]
+    return [f"{name}={getattr(task, name)!r} has no effect: {reason}." for name in changed]
 
 
 class Scores(Protocol):

@@ -11,7 +11,7 @@ import numpy as np
 import xxhash
 from numpy.typing import NDArray
 
-from penstock.errors import RecipeError, nearest, nearest_file
+from penstock.errors import RecipeError, nearest, nearest_file, refuse_unused
 from penstock.flow.fingerprints import described_source
 from penstock.opening import is_pack
 from penstock.opening import open as open_any
@@ -47,6 +47,7 @@ def training_data(data: Any, options: DataOptions, on_bad_sample: str = "raise")
 
     Their problems are refused.
     """
+    _refuse_unused(data, options)
     if names_file(options.val):
         return _with_own_validation(data, options, on_bad_sample)
     if is_pair(data):
@@ -56,6 +57,16 @@ def training_data(data: Any, options: DataOptions, on_bad_sample: str = "raise")
         return TrainingData(train, val, "as given", None, shared_files(train, val))
     source = opened(data, options, on_bad_sample)
     return _split(source, options)
+
+
+def _refuse_unused(data: Any, options: DataOptions) -> None:
+    """Refuse options that say nothing about these data."""
+    if is_pair(data) and not names_file(options.val):
+        for name in ("train", "val", "split", "split_seed"):
+            refuse_unused(options, name, "the data are a pair (train, val), which is taken as it is. Leave it out.")
+    sources = list(data) if is_pair(data) else [data]
+    if not names_file(options.val) and all(one is None or isinstance(one, Source) for one in sources):
+        refuse_unused(options, "options", "the data are open already. Pass them where the source is made.")
 
 
 def names_file(val: str | None) -> bool:
@@ -166,6 +177,8 @@ def _split(source: Source, options: DataOptions) -> TrainingData:
 
 def _codes(source: Source, options: DataOptions) -> tuple[list[str], NDArray[np.int16], str]:
     """The name of each split, the number of the split of each sample, and how that came about."""
+    if options.split == "auto" and _own_splits(source):
+        refuse_unused(options, "split_seed", "the data have their own splits. Pass split=train=0.8,val=0.2 for others.")
     if isinstance(source, Pack) and options.split == "auto":
         return (
             list(source.splits),

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Final, Literal, get_args
 
-from penstock.errors import RecipeError, one_of
+from penstock.errors import RecipeError, one_of, refuse_unused
 from penstock.storage.locations import refuse_urls
 
 Auto = Literal["auto"]
@@ -111,6 +111,16 @@ class TrainOptions:
             _at_least("batch_size", self.batch_size, 1)
         if self.learning_rate != AUTO:
             _above("learning_rate", self.learning_rate)
+        if self.optimizer != "sgd":
+            refuse_unused(self, "momentum", f"{self.optimizer} has none. Leave it out, or pass optimizer='sgd'.")
+        if not self.checkpoints:
+            refuse_unused(self, "save_top_k", "checkpoints are off. Leave one of the two out.")
+            if self.early_stopping is None:
+                refuse_unused(
+                    self,
+                    "monitor",
+                    "checkpoints are off, and early_stopping too. Turn one of them on, or leave it out.",
+                )
 
 
 @dataclass(frozen=True)
@@ -136,6 +146,15 @@ class FeedOptions:
 
     def __post_init__(self) -> None:
         refuse_urls(self.cache)
+        one_of("executor", self.executor, get_args(Executor))
+        one_of("on_bad_sample", self.on_bad_sample, get_args(OnBadSample))
+        if self.on_bad_sample == "raise":
+            refuse_unused(
+                self,
+                "max_bad",
+                "with on_bad_sample='raise' the first bad sample is an error. Pass on_bad_sample='substitute' too, or "
+                "leave it out.",
+            )
 
 
 @dataclass(frozen=True)

@@ -78,7 +78,7 @@ class Session:
         device = device_type(settings.train)
         self.batch_size = chosen_batch_size(settings.train, len(data.train), device)
         self.on_device = int(start.chosen.get("on_device", self.batch_size))
-        self._precision = chosen_precision(settings.train, device)
+        self._precision = str(extras.trainer.get("precision", chosen_precision(settings.train, device)))
         self._recipe = settings.sections(task)
         self._is_beginning_told = False
         self._writer = RunWriter(self.folder) if is_first_rank() else None
@@ -119,6 +119,9 @@ class Session:
             self.say(remark)
         for remark in getattr(self.task, "remarks", list)():
             self.say(remark)
+        if self.settings.train.preload is not None:
+            for remark in getattr(self.task, "preload_remarks", list)():
+                self.say(remark)
         line = telling.pack_line(self.task, self.data.train, self.settings.train.seed)
         if line is not None:
             self.say(line)
@@ -266,9 +269,16 @@ class Session:
         chosen: dict[str, Any] = {"data": data, "train": self._chosen(module), "goal": self.goal._asdict()}
         if module.taken is not None:
             chosen["weights"] = module.taken.facts()
+        if self.extras.trainer:
+            chosen["trainer"] = {name: _recorded(value) for name, value in self.extras.trainer.items()}
         if feed:
             chosen["feed"] = plain({name: feed[name] for name in ("workers", "prefetch") if name in feed})
         self._writer.write_settings(self._recipe, chosen)
+
+
+def _recorded(value: Any) -> Any:
+    """An argument of the Trainer as settings have it: plain values as they are, objects by their kind."""
+    return value if value is None or isinstance(value, (bool, int, float, str)) else type(value).__name__
 
 
 def wait_for_first_rank() -> None:

@@ -21,12 +21,14 @@ from typing import Any
 import torch
 import xxhash
 
+from penstock.errors import RecipeError
 from penstock.runs import layout
 from penstock.runs.run import Run
 from penstock.runs.writing import RunWriter
 from penstock.samples import Source
 from penstock.tasks.behaviour.behaviour import Behaviour
 from penstock.tasks.behaviour.feature_windows import FeatureWindows, VideoFeatures
+from penstock.tasks.behaviour.stages import no_transform
 from penstock.tasks.precisions import computed_precision
 from penstock.tasks.taken_weights import Taken, taken_from
 from penstock.training.data_splits import TrainingData, facts_of
@@ -52,6 +54,7 @@ class StagedTraining:
         self.task: Behaviour = task
         self.data, self.settings, self.extras, self.start = data, settings, extras, start
         self.folder = Path(settings.run.folder)
+        self._check_options()
         # Before anything is written: settings with a wrong path are no Run to go on with.
         self._taken: dict[str, Taken | None] = {}
         for name in self.task.stage_names if self.task.weights is not None else ():
@@ -95,6 +98,18 @@ class StagedTraining:
             self._writer.say(text)
 
     # Stages
+
+    def _check_options(self) -> None:
+        """Refuse, before hours are spent, what stages cannot do."""
+        train = self.settings.train
+        if not train.checkpoints:
+            raise RecipeError("checkpoints are off, and each stage begins with that of the one before. Leave them on.")
+        if train.preload is not None:
+            raise RecipeError(
+                f"preload={train.preload!r} is for whole samples, and a behaviour is learned from clips. Leave it out."
+            )
+        if self.extras.transform is not None:
+            no_transform(self.extras.transform)
 
     def _taken_by(self, name: str) -> Taken | None:
         """What a stage takes from the given weights: they are loaded once and thrown away, hours before they are used.
@@ -157,6 +172,7 @@ class StagedTraining:
             "learning_rate": FINE_RATE if self._is_warm(name) else AUTO,
             "freeze": None,
             "optimizer": "adamw",
+            "momentum": TrainOptions.momentum,
             "schedule": "cosine",
             "preload": None,
         }

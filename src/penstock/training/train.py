@@ -45,11 +45,14 @@ def train(
     """
     for module in ("torch", "lightning.pytorch", "torchmetrics"):
         require(module, "train", "Training")
-    from penstock.training.trainer_arguments import check_trainer, divide_options
+    from penstock.training.trainer_arguments import check_train_arguments, divide_options
 
     options, arguments = divide_options(options)
+    check_train_arguments(trainer or {})
+    twice = sorted(set(arguments) & set(trainer or {}))
+    if twice:
+        raise RecipeError(f"{twice[0]} is given twice, as an option and in trainer={{…}}. Leave one out.")
     trainer = {**arguments, **(trainer or {})}
-    check_trainer(trainer)
     given = {"epochs": epochs, "folder": os.fspath(folder), "resume": resume, **options}
     settings = _complete(settings_of(given), task, data)
     return _trained(task, settings.data.path if data is None else data, settings, logger, callbacks, trainer, transform)

@@ -11,7 +11,7 @@ from typing import Any
 import lightning.pytorch as lightning
 
 from penstock.errors import RecipeError, nearest
-from penstock.training.settings import option_names
+from penstock.training.settings import option_names, settings_of
 
 # Arguments that are options of ours, under another name: two of one meaning would not agree.
 OUR_NAMES = {
@@ -36,6 +36,32 @@ def check_trainer(given: Mapping[str, Any]) -> None:
     for name in given:
         if name not in names:
             raise RecipeError(f"Lightning's Trainer has no argument {name!r}.{nearest(name, names)}")
+
+
+def check_train_arguments(given: Mapping[str, Any]) -> None:
+    """Refuse, among the Trainer's arguments of `ps.train`, what is an option of ours: a Run records it once."""
+    check_trainer(given)
+    ours = option_names()
+    for name, value in given.items():
+        if name in OUR_NAMES:
+            raise RecipeError(
+                f"trainer={{{name!r}: …}}: that is the option {OUR_NAMES[name]} here, and two of one meaning would not "
+                f"agree. Pass {OUR_NAMES[name]}=… to train."
+            )
+        if name in ours and _is_ours(name, value):
+            raise RecipeError(
+                f"trainer={{{name!r}: {value!r}}}: {name} is an option of train, and the Run would record another "
+                f"value. Pass {name}={value!r} to train."
+            )
+
+
+def _is_ours(name: str, value: Any) -> bool:
+    """Whether our option of this name takes the value; Lightning takes objects too, and precisions that we don't."""
+    try:
+        settings_of({name: value})
+    except RecipeError:
+        return False
+    return name != "strategy" or isinstance(value, str)
 
 
 def divide_options(options: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:

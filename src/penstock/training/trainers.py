@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import fields
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -11,7 +12,7 @@ import torch
 from lightning.pytorch.callbacks import Callback, EarlyStopping
 from lightning.pytorch.utilities.exceptions import MisconfigurationException
 
-from penstock.errors import RecipeError
+from penstock.errors import RecipeError, refuse_unused
 from penstock.samples import Source
 from penstock.storage.locations import refuses_urls
 from penstock.tasks.taken_weights import Taken
@@ -24,7 +25,7 @@ from penstock.training.learning_rates import learning_rate
 from penstock.training.module import Module
 from penstock.training.options import AUTO, FeedOptions, TrainOptions
 from penstock.training.resources import chosen_batch_size, chosen_precision
-from penstock.training.settings import settings_of
+from penstock.training.settings import Settings, settings_of
 from penstock.training.trainer_arguments import check_trainer, divide_options, without_srun_hint
 
 LOG_STEPS = 50
@@ -152,6 +153,7 @@ def module_for(task: Task, data: Any = None, *, transform: Callable[..., Any] | 
     if others:
         raise RecipeError(f"{next(iter(others))} is an argument of Lightning's Trainer: pass it to yours.")
     settings = settings_of(own)
+    _refuse_others_options(settings, data, transform)
     if data is None:
         rate = learning_rate(settings.train, chosen_batch_size(settings.train, 2**62, device_type(settings.train)))
         begun = begun_network(task, settings.train.seed)
@@ -160,6 +162,28 @@ def module_for(task: Task, data: Any = None, *, transform: Callable[..., Any] | 
     task = fitted_task(task, parts)
     size = chosen_batch_size(settings.train, len(parts.train), device_type(settings.train))
     return module_of(task, settings.train, feed_of(task, parts, size, settings.train, settings.feed, transform))
+
+
+# Options that the Trainer acts on, or the Run: a module by itself does nothing with them.
+_OF_TRAINER = (
+    *("gradient_clip", "precision", "early_stopping", "checkpoints", "monitor", "save_top_k"),
+    *("devices", "nodes", "strategy", "fast_dev_run"),
+)
+
+
+def _refuse_others_options(settings: Settings, data: Any, transform: Any) -> None:
+    """Refuse options that a module does nothing with."""
+    for name in _OF_TRAINER:
+        refuse_unused(settings.train, name, "a module leaves it to its Trainer: ps.trainer_for, or your own.")
+    for one in fields(settings.run):
+        refuse_unused(settings.run, one.name, "a module writes no Run. Leave it out, or use ps.train.")
+    refuse_unused(settings.data, "path", "a module gets its data by data=…")
+    if data is None:
+        for section in (settings.data, settings.feed):
+            for one in fields(section):
+                refuse_unused(section, one.name, "the module has no data. Pass data=… too, or leave it out.")
+        if transform is not None:
+            raise RecipeError("transform would have no effect: the module has no data. Pass data=… too.")
 
 
 def fitted_task(task: Task, data: TrainingData) -> Task:
@@ -184,7 +208,21 @@ def feed_of(
     feed: FeedOptions,
     transform: Callable[..., Any] | None,
 ) -> Feed:
-    return Feed(task, data.train, data.val, batch_size, train.seed, feed, transform, train.preload == "device")
+    is_preloaded = train.preload == "device"
+    if is_preloaded:
+        _check_preload(task, feed, transform)
+    return Feed(task, data.train, data.val, batch_size, train.seed, feed, transform, is_preloaded)
+
+
+def _check_preload(task: Task, feed: FeedOptions, transform: Any) -> None:
+    """Refuse what a set that is kept on the device has no use for."""
+    whole = "preload='device' keeps every sample as it was made once. Leave one of the two out."
+    if hasattr(task, "behaviour"):
+        raise RecipeError("preload='device' is for whole samples, and a behaviour is learned from clips. Leave it out.")
+    if transform is not None:
+        raise RecipeError(f"transform would have no effect: {whole}")
+    for name in ("cache", "prefetch"):
+        refuse_unused(feed, name, whole)
 
 
 def module_of(

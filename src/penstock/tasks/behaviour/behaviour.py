@@ -18,7 +18,7 @@ from penstock.tasks.behaviour import frame_data, settings
 from penstock.tasks.behaviour.settings import AUTO, BACKGROUND
 from penstock.tasks.behaviour.sizes import SizeName
 from penstock.tasks.labelled import labelled
-from penstock.tasks.task import Goal
+from penstock.tasks.task import Goal, unused_settings
 
 if TYPE_CHECKING:
     import torch
@@ -26,6 +26,10 @@ if TYPE_CHECKING:
     from penstock.tasks.behaviour.networks import Plan
     from penstock.tasks.behaviour.sequence import SequenceName
     from penstock.tasks.behaviour.stages import Stage
+
+AUGMENTATION = (
+    *("vertical_flip", "rotation", "brightness", "contrast", "saturation", "hue", "grey"),  # flip is fitted to the data
+)
 
 
 @dataclass(frozen=True)
@@ -207,6 +211,9 @@ class Behaviour:
         always = [name for name, (yes, no) in zip(self.behaviours, counts, strict=False) if yes and not no]
         words = [(never, "never occurs in"), (always, "is in every labelled frame of")]
         said = [f"{name} {what} the training data, so it cannot be learned." for names, what in words for name in names]
+        said += [] if self.augmentation else unused_settings(self, AUGMENTATION, "augmentation is off")
+        if self.min_bout_frames != AUTO:
+            said += unused_settings(self, ("min_bout_percentile",), "min_bout_frames says how short a bout may be")
         return said if validation is None else [*said, *self._unscored(validation, never)]
 
     def _unscored(self, validation: Source, never: Sequence[str]) -> list[str]:

@@ -13,7 +13,7 @@ from penstock.samples import Source
 from penstock.tasks import data_checks
 from penstock.tasks.detection import box_data, settings
 from penstock.tasks.detection.boxed import boxed
-from penstock.tasks.task import Answers, Batch, Goal, Judged
+from penstock.tasks.task import Answers, Batch, Goal, Judged, unused_settings
 from penstock.tasks.transforms import transformed
 
 if TYPE_CHECKING:
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from penstock.tasks.task import Scores
 
 AUTO = "auto"
+AUGMENTATION = ("zoom", "flip", "vertical_flip", "turn", "colour", "hue")
 
 
 @dataclass(frozen=True)
@@ -167,7 +168,8 @@ class Detection:
         """What a person should know that was decided from the training data."""
         from penstock.tasks.detection.fitting import anchor_remark
 
-        return [] if self.anchor_scale == AUTO else anchor_remark(float(self.anchor_scale))
+        unused = [] if self.augmentation else unused_settings(self, AUGMENTATION, "augmentation is off")
+        return [*unused, *([] if self.anchor_scale == AUTO else anchor_remark(float(self.anchor_scale)))]
 
     def seen(self, source: Source) -> Source:
         """The source as the network's classes and our names of fields have it."""
