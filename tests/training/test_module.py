@@ -51,7 +51,7 @@ def test_fit_needs_no_loaders_and_can_be_called_again_and_again() -> None:
 
 
 def test_a_module_without_data_takes_loaders() -> None:
-    module = ps.module_for(Tiny(), **OPTIONS)
+    module = ps.module_for(Tiny(), **{name: value for name, value in OPTIONS.items() if name != "workers"})
     loader = ps.Flow(Shades(32), 7, workers=1).shuffle().batch(8).to_torch()
     before = weights(module)
     quiet_trainer(limit_val_batches=0).fit(module, loader)

@@ -108,7 +108,7 @@ def _run(arguments: list[str], debug: bool) -> int:
     except (click.exceptions.Abort, KeyboardInterrupt):
         return _told("interrupted", INTERRUPTED, debug)
     except PenstockError as error:
-        return _told(_worded(str(error)), error.exit_code, debug)
+        return _told(_worded(str(error), arguments), error.exit_code, debug)
     except OSError as error:
         return _told(file_message(error), 3, debug)
     except Exception as error:  # noqa: BLE001 - the last door: whatever is left is our own bug, and said to be
@@ -121,11 +121,11 @@ def _refuse_url_arguments(arguments: list[str]) -> None:
     refuse_urls([_KEY.sub("", argument) for argument in arguments], is_model=True)
 
 
-def _worded(message: str) -> str:
-    """An error of Python's functions in the words of the command line."""
-    from penstock.cli.wording import in_command_words
+def _worded(message: str, arguments: Sequence[str]) -> str:
+    """An error of Python's functions in the words of the command that ran."""
+    from penstock.cli.wording import in_command_words, spellings_of
 
-    return in_command_words(message)
+    return in_command_words(message, spellings_of(penstock, arguments))
 
 
 def _told(message: str, exit_code: int, debug: bool) -> int:

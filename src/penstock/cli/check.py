@@ -12,7 +12,7 @@ import click
 import penstock as ps
 from penstock.cli.examples import examples
 from penstock.cli.options import column_choices, make_source, source_options
-from penstock.cli.wording import in_command_words
+from penstock.cli.wording import in_own_words
 from penstock.sources.repeats import lines_of
 
 # About two screens.
@@ -30,9 +30,7 @@ def _look(kind: Callable[..., Any], paths: tuple[str, ...], as_json: bool, optio
         result = ps.check(make_source(kind, paths, options), decode=decode)
     except ps.DataError as error:
         return _stopped(error, as_json)
-    click.echo(
-        json.dumps(result.as_dict(), ensure_ascii=False) if as_json else in_command_words(_shortened(str(result)))
-    )
+    click.echo(json.dumps(result.as_dict(), ensure_ascii=False) if as_json else in_own_words(_shortened(str(result))))
     return 0 if result.ok else 1
 
 
@@ -53,7 +51,7 @@ def _stopped(error: ps.DataError, as_json: bool) -> int:
     if as_json:
         click.echo(json.dumps({"ok": False, "counts": {}, "problems": problems}, ensure_ascii=False))
     else:
-        click.echo(in_command_words("\n".join(lines_of(error.problems))))
+        click.echo(in_own_words("\n".join(lines_of(error.problems))))
     return 1
 
 

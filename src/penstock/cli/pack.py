@@ -18,7 +18,7 @@ from penstock.cli.options import (
     source_options,
 )
 from penstock.cli.programs import tell_program
-from penstock.cli.wording import in_command_words
+from penstock.cli.wording import in_own_words
 from penstock.errors import SHOWN_PROBLEMS
 from penstock.geometry import parse_size
 from penstock.packing.options import make_options
@@ -63,7 +63,7 @@ def _tell_before(source: Any, chosen: dict[str, Any]) -> None:
     """What a user wants to know before it takes time: warnings, and for videos what each codec would cost."""
     warnings = [problem for problem in source.problems() if problem.warning] if hasattr(source, "problems") else []
     for problem in warnings[:SHOWN_PROBLEMS]:
-        click.echo(in_command_words(f"warning: {problem}"), err=True)
+        click.echo(in_own_words(f"warning: {problem}"), err=True)
     if len(warnings) > SHOWN_PROBLEMS:
         click.echo(f"… and {len(warnings) - SHOWN_PROBLEMS:,} more; penstock check lists all.", err=True)
     if type(source).__name__ in FRAME_SOURCES:
