@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from penstock.cli.options import MANY, adding
-from penstock.cli.wording import in_command_words
+from penstock.cli.wording import in_own_words
 from penstock.prediction.behaviour.decisions import OFF, decision_lines
 from penstock.sources.videos.label_options import UNITS
 
@@ -34,7 +34,7 @@ def tell_decisions(facts: Mapping[str, Any]) -> None:
         frames = f" Frames are those of {facts['frames_from']}." if "frames_from" in facts else ""
         click.echo(f"{facts['precision_words']}{frames}", err=True)
     for note in facts.get("notes", ()):
-        click.echo(f"warning: {in_command_words(note)}.", err=True)
+        click.echo(f"warning: {in_own_words(note)}.", err=True)
     if "changed_frames" in facts:
         for line in decision_lines(facts, "--min-bout-frames off"):
             click.echo(line, err=True)
