@@ -24,10 +24,12 @@ from penstock.diagnosis.kept_reads import KeptReads
 from penstock.diagnosis.reading import measured_reading
 from penstock.diagnosis.remedies import (
     MOST_REMEDIES,
+    MOST_SPEED_UP,
     WORTH_SAYING,
     disk_remedy,
     executor_remedy,
     model_remedy,
+    most_by,
     prefetch_remedy,
     remedies_of,
     workers_remedy,
@@ -87,6 +89,24 @@ def test_a_faster_model_brings_nothing_where_it_waits_all_the_time() -> None:
     assert found is not None and found.speed_up == pytest.approx(10 / 9)
     shares_cores = model_remedy(patient(**{**waits, "model": ModelCost(1 / 4000, cpu=1 / 4000)}))
     assert shares_cores is not None and shares_cores.speed_up == pytest.approx(2.0)
+    assert "waits for data 90%" in found.what and "could give 400" in shares_cores.what
+
+
+@pytest.mark.parametrize("waited", [0.0, 0.06, 0.3])
+def test_what_a_faster_model_brings_is_the_feed_beside_it_however_busy_the_machine_was(waited: float) -> None:
+    # A model that has a core for a fraction of the time, and waits for one now and then: 0.3 and 213 samples/s.
+    slow = patient(model=ModelCost(1 / 0.3, cpu=0.5), feed=feed_run(213), together=feed_run(0.3, waited, 10 - waited))
+    ((model,), _) = remedies_of(slow, deadline=0.0)
+    assert "could give 213 samples/s" in model.what
+    assert model.speed_up == pytest.approx(slow.feed.rate / slow.measured_rate)
+
+
+def test_no_remedy_promises_more_than_the_next_limit_that_is_printed_beside_it() -> None:
+    bound = patient(setup=Setup(4, 1), model=ModelCost(1 / 150), together=feed_run(100, 9, 1), feed=feed_run(120))
+    lucky = [Remedy(name, "", 3.9, "") for name in ("workers", "pack", "cache", "model", "batch")]
+    limits = {"workers": 1.5, "pack": 1.5, "cache": 1.5, "model": 1.2, "batch": MOST_SPEED_UP}
+    assert {one.name: most_by(one, bound) for one in lucky} == pytest.approx(limits)
+    assert most_by(lucky[0], patient()) == MOST_SPEED_UP  # without a model nothing else binds
 
 
 def test_what_brings_less_than_a_tenth_is_not_said_and_the_best_come_first() -> None:

@@ -108,14 +108,14 @@ class Present:
         batch = flow._plan.batch
         return in_batches(flow, size) if self.is_slow and batch is not None and batch.size > size else flow
 
-    def times_as_fast(self, flow: Flow, *, warm_samples: int = 0, with_model: bool = True) -> float:
-        """How many times the samples a second another flow gives, to the same model or to none; measured.
+    def times_as_fast(self, flow: Flow, *, warm_samples: int = 0) -> float:
+        """How many times the samples a second another flow gives to the same model; measured.
 
         Where batches are slow the feeds run alone, and what that means for the model is worked out.
         """
         step = None if self.is_slow else self.step
         after, before = self.for_trial(flow), self.for_trial(self.running)
-        case = Case(after, step if with_model else None, warm_samples or self.warm_samples)
+        case = Case(after, step, warm_samples or self.warm_samples)
         try:
             factor = times_as_fast(case, Case(before, step), self.trial_seconds)
         finally:

@@ -42,8 +42,17 @@ def remedies_of(present: Present, deadline: float) -> tuple[tuple[Remedy, ...], 
         found.append(_setting(model_remedy(present), present, deadline))
     notes += [f"not tried, because the time was over: {', '.join(left_out)}"] if left_out else []
     worth = [one for one in found if one is not None and one.speed_up >= WORTH_SAYING]
-    capped = [replace(one, speed_up=min(one.speed_up, MOST_SPEED_UP)) for one in worth]
+    capped = [replace(one, speed_up=min(one.speed_up, most_by(one, present))) for one in worth]
+    capped = [one for one in capped if one.speed_up >= WORTH_SAYING]
     return tuple(sorted(capped, key=lambda one: -one.speed_up)[:MOST_REMEDIES]), tuple(notes)
+
+
+def most_by(remedy: Remedy, present: Present) -> float:
+    """What a remedy brings at most by the rates that stand beside it: the model, or the feed, is the next limit."""
+    if present.model is None or remedy.name == "batch":
+        return MOST_SPEED_UP
+    limit = present.feed.rate if remedy.name == "model" else present.model.rate
+    return min(limit / max(present.measured_rate, 1e-9), MOST_SPEED_UP)
 
 
 def _in_order(present: Present) -> tuple[Trial, ...]:
@@ -55,7 +64,7 @@ def _in_order(present: Present) -> tuple[Trial, ...]:
 
 def _setting(remedy: Remedy | None, present: Present, deadline: float) -> Remedy | None:
     """A remedy with what it really brings; what the cost model says of it where there is no time, or no way back."""
-    if remedy is None or remedy.speed_up < WORTH_SAYING or not (remedy.is_cheap or remedy.name in ("disk", "model")):
+    if remedy is None or remedy.speed_up < WORTH_SAYING or not (remedy.is_cheap or remedy.name == "disk"):
         return remedy
     if not present.flow._running.has_random_access or time.perf_counter() > deadline:
         return remedy
@@ -138,22 +147,19 @@ def model_remedy(present: Present) -> Remedy | None:
     """A faster model, where the feed could give more than it takes."""
     if present.model is None or present.setup.workers == 0:
         return None
-    free = present.feed.rate
+    what, together = f"a faster model: the feed could give {rate_words(present.feed.rate)} samples/s", present.together
+    speed_up = present.feed.rate / max(present.measured_rate, 1e-9)
+    if together is not None and together.waiting.is_bound_by_data and not present.model.computes:
+        # It waits as it is, and no core comes free. Where the model binds, how long it waits says nothing of the feed.
+        what = f"a faster model, which waits for data {together.waiting.share:.0%} of its time"
+        speed_up = min(speed_up, 1 / max(together.waiting.share, 1e-9))
     return Remedy(
         "model",
-        f"a faster model: the feed could give {rate_words(free)} samples/s",
-        min(free / max(present.measured_rate, 1e-9), _most_by_model(present)),
+        what,
+        speed_up,
         present.spelling.model(bool(present.hardware.gpus)),
         warning="At most; a smaller network or lower precision affects accuracy.",
     )
-
-
-def _most_by_model(present: Present) -> float:
-    """What a model that takes no time would bring: it is waiting as it is, and only cores that it used come free."""
-    assert present.model is not None
-    if present.together is None or present.model.computes:
-        return math.inf
-    return 1 / max(present.together.waiting.share, 1e-9)
 
 
 Make = Callable[[Present], Remedy | None]

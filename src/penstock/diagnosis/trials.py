@@ -63,13 +63,9 @@ def applied(flow: Flow, remedy: Remedy, spelling: Spelling) -> Flow:
 
 
 def confirmed(remedy: Remedy, present: Present) -> Remedy:
-    """A remedy with what it really brings, in place of what the cost model says; no model is as fast as any."""
+    """A remedy with what it really brings, in place of what the cost model says."""
     if remedy.name == "disk":
         return _disk_confirmed(remedy, present)
-    if remedy.name == "model":
-        if present.is_slow:
-            return remedy  # a model so slow was seen long enough
-        return replace(remedy, speed_up=present.times_as_fast(rewritten(present.running), with_model=False))
     return replace(remedy, speed_up=present.times_as_fast(applied(present.running, remedy, present.spelling)))
 
 
