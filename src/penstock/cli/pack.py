@@ -19,12 +19,11 @@ from penstock.cli.options import (
 )
 from penstock.cli.programs import tell_program
 from penstock.cli.wording import in_own_words
-from penstock.errors import SHOWN_PROBLEMS
-from penstock.geometry import parse_size
+from penstock.packing.advice import warnings_of
 from penstock.packing.options import make_options
 from penstock.packing.places import Places
+from penstock.packing.writer import write_pack
 from penstock.reporting.packs import pack_facts, pack_text
-from penstock.tasks.behaviour.sizes import LEGAL_STEP, is_legal, nearest_legal
 
 
 @click.group(
@@ -61,36 +60,20 @@ def _pack_choices(kind: Callable[..., Any], options: dict[str, Any]) -> dict[str
 
 def _tell_before(source: Any, chosen: dict[str, Any]) -> None:
     """What a user wants to know before it takes time: warnings, and for videos what each codec would cost."""
-    warnings = [problem for problem in source.problems() if problem.warning] if hasattr(source, "problems") else []
-    for problem in warnings[:SHOWN_PROBLEMS]:
-        click.echo(in_own_words(f"warning: {problem}"), err=True)
-    if len(warnings) > SHOWN_PROBLEMS:
-        click.echo(f"… and {len(warnings) - SHOWN_PROBLEMS:,} more; penstock check lists all.", err=True)
+    for text in warnings_of(source):
+        click.echo(in_own_words(text), err=True)
     if type(source).__name__ in FRAME_SOURCES:
         from penstock.cli.estimates import video_choices
 
-        for words in (_illegal_size(source), video_choices(source, chosen["codec"], chosen["quality"])):
-            if words:
-                click.echo(words, err=True)
-
-
-def _illegal_size(source: Any) -> str:
-    """That training on frames of this size needs another one; said before hours of packing."""
-    size = source.made_from().get("size")
-    width, height = parse_size(size) if size is not None else (LEGAL_STEP, LEGAL_STEP)
-    if is_legal(width, height):
-        return ""
-    near = f"{nearest_legal(width)}x{nearest_legal(height)}"
-    what = f"warning: frames of {width}x{height} have sides that are not multiples of {LEGAL_STEP}"
-    return (
-        f"{what}, which networks for behaviours need: --size {near} is the nearest, or set task.image_size in training."
-    )
+        words = video_choices(source, chosen["codec"], chosen["quality"])
+        if words:
+            click.echo(words, err=True)
 
 
 def _packed(source: Any, running: dict[str, Any], chosen: dict[str, Any]) -> ps.Pack:
     output, quiet = running.pop("output"), running.pop("quiet")
     try:
-        return ps.pack(source, output, progress=False if quiet else None, **running, **chosen)
+        return write_pack(source, output, progress=False if quiet else None, **running, **chosen)
     except KeyboardInterrupt:
         if Places(output).workshop.exists():
             click.echo("\nFinished shards are kept: run the same command with --resume to go on.", err=True)

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from penstock.errors import PackError, RecipeError
 from penstock.packing import layout
+from penstock.packing.advice import tell_before
 from penstock.packing.fields import typed_schema
 from penstock.packing.index import open_index, write_index
 from penstock.packing.journal import FinishedShard, Journal
@@ -53,8 +54,25 @@ def pack(
 
     resume     go on with an interrupted pack of the same data and options
     overwrite  replace a pack that is there (only once the new one is complete)
-    progress   show a bar on stderr; by default when that is a terminal
+    progress   show a bar on stderr, by default when that is a terminal; False also leaves out warnings and advice
     """
+    chosen = make_options(options)
+    opened: Source = as_source(source)
+    if progress is not False:
+        tell_before(opened, chosen)
+    return write_pack(opened, path, resume=resume, overwrite=overwrite, progress=progress, **options)
+
+
+def write_pack(
+    source: Source | str | Path,
+    path: str | Path,
+    *,
+    resume: bool = False,
+    overwrite: bool = False,
+    progress: bool | None = None,
+    **options: Any,
+) -> Pack:
+    """The same without a word before it."""
     chosen = make_options(options)
     opened: Source = as_source(source)
     places = Places(path)

@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 from penstock.errors import DataError, Problem
 from penstock.flow.making.clips import group_numbers
 from penstock.flow.making.frame_places import VideoRows
+from penstock.geometry.frame_sizes import is_legal, nearest_legal
 from penstock.samples import Concat, Source, Subset, column_of, describe
 from penstock.tasks import data_checks
 from penstock.tasks.behaviour.settings import AUTO, legal_words
-from penstock.tasks.behaviour.sizes import is_legal, nearest_legal
 
 LABELS = "labels"
 SHOWN_FRAMES = 5

@@ -8,7 +8,8 @@ from typing import Any, Final
 
 from penstock.errors import RecipeError, nearest, one_of
 from penstock.geometry import parse_size
-from penstock.tasks.behaviour.sizes import DEEPETHOGRAM_SIZES, SIZES, is_legal, nearest_legal
+from penstock.geometry.frame_sizes import is_legal, nearest_legal
+from penstock.tasks.behaviour.sizes import DEEPETHOGRAM_SIZES, SIZES
 
 AUTO: Final = "auto"
 BACKGROUND = "background"

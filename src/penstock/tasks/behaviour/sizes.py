@@ -7,9 +7,6 @@ from typing import Literal
 
 SizeName = Literal["tiny", "fast", "medium", "slow"]
 
-# Networks halve their input five times: sides that do not divide so are cut off unevenly.
-LEGAL_STEP = 32
-
 
 @dataclass(frozen=True)
 class Size:
@@ -34,12 +31,3 @@ SIZES: dict[str, Size] = {
 
 # What DeepEthogram calls its sizes.
 DEEPETHOGRAM_SIZES = {"deg_f": "fast", "deg_m": "medium", "deg_s": "slow"}
-
-
-def nearest_legal(length: int) -> int:
-    """The side that networks take which is nearest to a given one."""
-    return max(LEGAL_STEP, round(length / LEGAL_STEP) * LEGAL_STEP)
-
-
-def is_legal(width: int, height: int) -> bool:
-    return width > 0 and height > 0 and width % LEGAL_STEP == 0 and height % LEGAL_STEP == 0
