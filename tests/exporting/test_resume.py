@@ -43,6 +43,7 @@ def kill_after(process: subprocess.Popen[bytes], samples: int, sign: int) -> boo
     return len(seen) == samples and process.returncode != 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("to", ["tfrecord", "webdataset", "hdf5", "directory", "numpy"])
 def test_killed_at_random_points_and_resumed_gives_the_same_bytes(tmp_path: Path, to: str) -> None:
     options = {"shard_samples": 30} if to in ("tfrecord", "webdataset", "hdf5") else {}

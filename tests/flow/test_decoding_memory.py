@@ -43,6 +43,7 @@ def pictures(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("executor", "place"), [("thread", "none"), ("process", "none"), ("subprocess", "none"), ("thread", "cache")]
 )

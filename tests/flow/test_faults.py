@@ -254,6 +254,7 @@ def test_shared_memory_is_there_before_it_is_used() -> None:
     os.close(descriptor)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("executor", "times"), [("thread", 1000), ("subprocess", 50), ("process", 50)])
 def test_leaving_the_loop_very_often_leaves_nothing_behind(executor: str, times: int) -> None:
     flow = feed(executor)

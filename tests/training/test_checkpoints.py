@@ -111,6 +111,7 @@ else:
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("when", ["while writing", "before it is synced"])
 def test_a_process_that_is_killed_while_it_saves_leaves_the_checkpoint_before(tmp_path: Path, when: str) -> None:
     path = tmp_path / "last.ckpt"

@@ -99,6 +99,7 @@ except KeyboardInterrupt as stop:
 """
 
 
+@pytest.mark.slow
 def test_ctrl_c_saves_says_how_to_go_on_and_the_training_ends_the_same(tmp_path: Path) -> None:
     environment = {**os.environ, "PYTHONPATH": str(TESTS)}
     child = subprocess.Popen(

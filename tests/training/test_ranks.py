@@ -76,6 +76,7 @@ def test_each_sample_is_seen_once_and_scores_are_of_the_whole_set(tmp_path: Path
     assert weights_of(together).keys() == weights_of(alone).keys()
 
 
+@pytest.mark.slow
 def test_a_trainer_of_the_user_with_ddp_starts_the_other_process_itself(tmp_path: Path) -> None:
     command = [sys.executable, str(SCRIPT), str(tmp_path), "module"]
     environment = {**os.environ, "OMP_NUM_THREADS": "1", "MASTER_PORT": str(free_port())}

@@ -124,6 +124,7 @@ def test_several_devices_give_the_same(mice_model: Path, mice_videos: Path, whol
         assert_same(features(tmp_path / "out" / f"{name}_outputs.h5"), features(whole / f"{name}_outputs.h5"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("frames", [10, 70])
 def test_a_killed_prediction_goes_on_with_the_same_command(
     mice_model: Path, mice_videos: Path, whole: Path, tmp_path: Path, frames: int, monkeypatch: pytest.MonkeyPatch
@@ -147,6 +148,7 @@ def test_a_killed_prediction_goes_on_with_the_same_command(
             assert (output / f"{name}{ending}").read_text() == (whole / f"{name}{ending}").read_text()
 
 
+@pytest.mark.slow
 def test_what_is_done_is_not_done_again_unless_something_changed(
     mice_model: Path, mice_videos: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
