@@ -26,6 +26,7 @@ from penstock.errors import DataError, Problem, nearest
 from penstock.sources.paths import expand, files_below
 from penstock.sources.tables import TABLE_ENDINGS, Table, read_table, table_of_frame
 from penstock.sources.videos.boris import boris_columns, header_line, holds_boris_events, read_boris_events
+from penstock.sources.videos.boris_clock import Preamble, clock_columns, read_preamble, with_video_times
 from penstock.sources.videos.foreign_labels import FOREIGN_ENDINGS, foreign_problem
 from penstock.sources.videos.frame_hdf5 import HDF5_ENDINGS
 from penstock.sources.videos.frame_labels import BACKGROUND, Event, EventLabels, FrameLabels, NoLabels
@@ -224,13 +225,21 @@ def _read(given: Any, options: LabelOptions) -> LabelRows | LabelEvents:
         return read_label_rows(read_label_hdf5(given), options)
     table = _read_file(given) if isinstance(given, Path) else given
     table = table if isinstance(table, Table) else table_of_frame(table)
+    preamble = _preamble(given) if isinstance(given, Path) else Preamble()
     if holds_boris_events(table):
-        return _naming_unused(read_boris_events(table), boris_columns(table))
+        read = with_video_times(read_boris_events(table), preamble)
+        return _naming_unused(read, [*boris_columns(table), *clock_columns(table)])
     if holds_events(table):
-        return _naming_unused(read_label_events(table, options.units), event_columns(table))
+        read = with_video_times(read_label_events(table, options.units), preamble)
+        return _naming_unused(read, [*event_columns(table), *clock_columns(table)])
     if holds_whole_videos(table):
         return _naming_unused(read_whole_videos(table), event_columns(table))
     return read_label_rows(table, options)
+
+
+def _preamble(path: Path) -> Preamble:
+    lines = header_line(path) - 1
+    return read_preamble(path, lines) if lines else Preamble()
 
 
 def _read_file(path: Path) -> Table:
