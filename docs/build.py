@@ -15,6 +15,8 @@ import click
 
 import penstock as ps
 from penstock.cli import penstock
+from penstock.samples import View
+from penstock.samples.mapped_store import MappedStore
 
 WIDTH = 110
 FOLDER = Path(__file__).parent
@@ -91,7 +93,7 @@ def python_page() -> str:
 def _described(name: str, value: Any) -> list[str]:
     """A name, how it is called, what its docstring says, and its public methods."""
     lines = [f"### ps.{name}", ""]
-    if callable(value) and not _is_error(value):
+    if callable(value) and not _is_error(value) and not inspect.isabstract(value):
         lines += ["```python", *_call(f"ps.{name}", value), "```", ""]
     lines += _docstring(value)
     methods = {} if _is_error(value) or not inspect.isclass(value) else dict(_methods(value))
@@ -131,10 +133,11 @@ def _docstring(value: Any) -> list[str]:
 
 
 def _methods(kind: type[Any]) -> Iterator[tuple[str, Any]]:
-    """Public methods and properties that the package itself defines and describes."""
+    """Public methods and properties that the package itself defines and describes; what every Store has, only there."""
     for name in dir(kind):
         value = inspect.getattr_static(kind, name)
-        is_ours = any(name in vars(each) for each in kind.__mro__ if each.__module__.startswith("penstock"))
+        home = next(each for each in kind.__mro__ if name in vars(each))
+        is_ours = home.__module__.startswith("penstock") and (home is kind or home not in (ps.Store, MappedStore, View))
         described = value.fget if isinstance(value, property) else getattr(value, "__func__", value)
         if not name.startswith("_") and is_ours and inspect.isfunction(described) and described.__doc__:
             yield name if isinstance(value, property) else f"{name}({_names(described)})", described

@@ -11,7 +11,7 @@ import pytest
 import penstock as ps
 from penstock.errors import Problem
 from penstock.problems import raise_problems
-from penstock.samples import annotations_of, checked_index, describe, sample_at
+from penstock.samples import as_store, checked_index
 
 
 class Numbers:
@@ -91,12 +91,12 @@ def test_an_index_counts_from_both_ends_and_no_further() -> None:
 
 def test_a_sample_that_cannot_be_read_is_named_with_its_hop() -> None:
     with pytest.raises(ps.HopError, match=r"sample 1 \(picture 1\): read failed: .*gone.jpg") as caught:
-        sample_at(Missing([1, 2]), 1)
+        as_store(Missing([1, 2]))[1]
     assert isinstance(caught.value.__cause__, FileNotFoundError)
 
 
 def test_a_sample_without_a_key_is_named_by_its_number() -> None:
-    assert describe(Numbers([5]), 0) == "sample 0"
+    assert as_store(Numbers([5])).describe(0) == "sample 0"
 
 
 def test_annotations_come_without_pixels_even_from_a_source_that_must_decode() -> None:
@@ -109,7 +109,7 @@ def test_annotations_come_without_pixels_even_from_a_source_that_must_decode() -
         def decode(self, raw: ps.Raw) -> dict[str, Any]:
             return {"image": np.zeros((2, 2, 3), np.uint8), **super().decode(raw)}
 
-    assert annotations_of(Pictured(), 0) == {"value": 4, "label": 1, "key": "n4"}
+    assert as_store(Pictured()).annotations(0) == {"value": 4, "label": 1, "key": "n4"}
 
 
 def test_a_subset_is_these_samples_in_this_order() -> None:

@@ -31,6 +31,7 @@ _HOMES = {
     "Raw": "penstock.samples",
     "Schema": "penstock.samples",
     "Source": "penstock.samples",
+    "Store": "penstock.samples",
     "Subset": "penstock.samples",
     "concat": "penstock.samples",
     "augment": "penstock.augment",
@@ -120,6 +121,7 @@ if TYPE_CHECKING:
     from penstock.samples import Raw as Raw
     from penstock.samples import Schema as Schema
     from penstock.samples import Source as Source
+    from penstock.samples import Store as Store
     from penstock.samples import Subset as Subset
     from penstock.samples import concat as concat
     from penstock.sources.arrays.arrays import Arrays as Arrays

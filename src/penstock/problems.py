@@ -8,8 +8,6 @@ left to the reader, which raises for each of them, if the user asked to skip or 
 
 from __future__ import annotations
 
-import importlib
-import os
 from collections.abc import Sequence
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -20,30 +18,19 @@ from penstock.errors import DataError, Problem
 _asked: WeakKeyDictionary[Any, tuple[Problem, ...]] = WeakKeyDictionary()
 
 
-def as_source(given: Any) -> Any:
-    """A path as `penstock.open` reads it, wherever a Source is taken; all else as it is."""
-    if isinstance(given, (str, os.PathLike)):
-        return importlib.import_module("penstock").open(given)  # which stands above whoever asks
-    return given
-
-
-def known_problems(source: Any) -> tuple[Problem, ...]:
-    """What a source knows to be wrong without decoding its samples; warnings too. Views pass on what is below them."""
-    ask = getattr(source, "problems", None)
-    if ask is None:
-        return ()
-    asked = getattr(ask, "__self__", source)
+def known_problems(store: Any) -> tuple[Problem, ...]:
+    """What a store knows to be wrong without decoding its samples; warnings too. Views pass on what is below them."""
     try:
-        if asked not in _asked:
-            _asked[asked] = _ask(asked)
-        return _asked[asked]
-    except TypeError:  # a user's class that has no hash, or takes no weak reference
-        return _ask(asked)
+        if store not in _asked:
+            _asked[store] = _ask(store)
+        return _asked[store]
+    except TypeError:  # a class that has no hash
+        return _ask(store)
 
 
-def _ask(source: Any) -> tuple[Problem, ...]:
-    known_damage = source.damage() if getattr(source, "damage_is_known", False) else ()
-    return (*source.problems(), *known_damage)
+def _ask(store: Any) -> tuple[Problem, ...]:
+    known_damage = store.damage() if store.damage_is_known else ()
+    return (*store.problems(), *known_damage)
 
 
 def refuse_problems(source: Any, *, leaves_unreadable: bool = False) -> None:

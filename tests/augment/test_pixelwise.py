@@ -10,9 +10,11 @@ import pytest
 from PIL import Image
 
 import penstock as ps
+from made_sources import Pictures
 from penstock.augment import Grey, Normalize
 from penstock.codecs.kernel.targets import Target, level_table
 from penstock.errors import RecipeError
+from penstock.samples import as_store
 from picture_making import write_picture
 from view_reference import picture
 
@@ -62,19 +64,20 @@ def test_the_statistics_of_a_pack_are_found_below_subsets_too(pack: ps.Pack) -> 
 
 def test_statistics_that_are_known_stay_as_they_are(pack: ps.Pack) -> None:
     assert Normalize().resolved(pack) == Normalize()
-    assert Normalize(PAIR).resolved(object()) == Normalize(PAIR)
+    assert Normalize(PAIR).resolved(as_store(Pictures(3))) == Normalize(PAIR)
 
 
-class Measured:
+class Measured(Pictures):
     def __init__(self, **statistics: Any) -> None:
+        super().__init__(3)
         self.statistics = statistics
 
 
 @pytest.mark.parametrize(
     ("source", "words"),
     [
-        (object(), "object has no channel statistics"),
-        (ps.Subset(object(), [0]), "object has no channel statistics"),  # type: ignore[arg-type]
+        (Pictures(3), "Pictures has no channel statistics"),
+        (ps.Subset(Pictures(3), [0]), "Pictures has no channel statistics"),
         (Measured(), "Measured has no channel statistics"),
         (Measured(mean=[0.0] * 3, std=[0.0] * 3, images=0), "Measured has no channel statistics"),
         (Measured(mean=[5.0] * 3, std=[1.0, 0.0, 1.0], images=3), "a channel of this pack never changes"),
@@ -82,7 +85,7 @@ class Measured:
 )
 def test_a_source_without_statistics_is_a_clear_error(source: Any, words: str) -> None:
     with pytest.raises(RecipeError, match=words):
-        Normalize("pack").resolved(source)
+        Normalize("pack").resolved(as_store(source))
 
 
 def test_pack_statistics_must_be_known_before_they_are_used() -> None:

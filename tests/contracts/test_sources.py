@@ -20,7 +20,7 @@ from column_making import hugging_face_dataset, labels, pictures, write_mds, wri
 from made_sources import EveryKind, Reels, pixels
 from penstock.codecs.images import encode_image
 from penstock.prediction.image_files import image_files
-from penstock.samples import RESERVED, annotations_of, annotations_of_many
+from penstock.samples import RESERVED
 from penstock.tasks.labelled import labelled
 from picture_making import write_picture
 from project_making import write_frames, write_project, write_split
@@ -288,35 +288,6 @@ def test_labels_are_numbers_of_classes_and_as_many_as_boxes(source: ps.Source) -
         assert all(0 <= label < len(source.schema.classes) for label in sample["box_label"])
 
 
-def test_annotations_are_the_sample_without_its_pixels(source: ps.Source) -> None:
-    pixels = {field.name for field in source.schema.fields if field.kind in ("image", "mask")}
-    for index in range(len(source)):
-        sample = sample_of(source, index)
-        assert_same(annotations_of(source, index), {name: sample[name] for name in sample.keys() - pixels})
-
-
-def test_many_at_once_are_those_one_by_one(source: Any) -> None:
-    if not hasattr(source, "annotations_many") and not hasattr(source, "read_many"):
-        pytest.skip("this source gives its samples one by one")
-    indices = [1, 0, *range(len(source))]
-    for index, values in zip(indices, annotations_of_many(source, np.array(indices)), strict=True):
-        assert_same(values, annotations_of(source, index))
-    together = (
-        source.read_many(indices, lambda size: memoryview(bytearray(size))) if hasattr(source, "read_many") else []
-    )
-    for index, read in zip(indices, together, strict=False):
-        assert read is None or read.raw.index == source.read(index).index
-        assert read is None or bytes(read.raw.data) == bytes(source.read(index).data)
-
-
-def test_columns_say_what_annotations_say(source: ps.Source) -> None:
-    if not hasattr(source, "column"):
-        pytest.skip("this source has no columns")
-    for name in ("key", "group"):
-        column = source.column(name)
-        assert column.tolist() == [annotations_of(source, index)[name] for index in range(len(source))]
-
-
 def test_the_same_sample_twice_is_the_same(source: ps.Source) -> None:
     for index in range(len(source)):
         assert_same(sample_of(source, index), sample_of(source, index))
@@ -356,14 +327,6 @@ def test_indices_count_from_both_ends_and_no_further(source: Any) -> None:
     for index in (len(source), -len(source) - 1):
         with pytest.raises(IndexError, match=f"sample {index} does not exist: there are {len(source)} samples"):
             source[index]
-
-
-def test_origins_name_existing_files(source: Any) -> None:
-    if not hasattr(source, "origin"):
-        pytest.skip("this source does not say where samples come from")
-    for index in range(len(source)):
-        origin = source.origin(index)
-        assert Path(origin.file).stat().st_size == origin.size
 
 
 def test_a_clean_source_has_no_errors(source: ps.Source) -> None:

@@ -12,7 +12,7 @@ import penstock as ps
 from ailing_sources import Quick, flow_of
 from made_sources import Pictures
 from penstock.diagnosis.kept_reads import few_read
-from penstock.samples import Subset
+from penstock.samples import Subset, as_store
 
 
 class Counted(Quick):
@@ -38,7 +38,7 @@ class Counted(Quick):
 
 def test_each_sample_is_read_once_however_often_it_is_asked_for() -> None:
     source = Counted()
-    some = few_read(source, 16)
+    some = few_read(as_store(source), 16)
     for epoch in range(3):
         assert sum(len(batch["index"]) for batch in flow_of(some).epoch(epoch)) == 16
     assert len(source.read_indices) == 16 == len(set(source.read_indices))
@@ -55,9 +55,9 @@ def test_batches_are_those_of_the_source() -> None:
 
 
 def test_what_the_source_offers_is_offered_but_asking_ahead() -> None:
-    some: Any = few_read(Counted(), 8).source
-    assert some.image_sizes([1, 2]).shape == (2, 2) and not hasattr(some, "will_need")
-    assert not hasattr(some, "gather") and len(some) == 64
+    some: Any = few_read(as_store(Counted()), 8).source
+    assert some.image_sizes([1, 2]).shape == (2, 2) and some.will_need(np.arange(2)) == 0
+    assert some.gather("image", np.arange(2)) is None and len(some) == 64
 
 
 def test_other_processes_get_what_was_read(tmp_path: Any) -> None:
@@ -67,6 +67,6 @@ def test_other_processes_get_what_was_read(tmp_path: Any) -> None:
 
 
 def test_what_cannot_be_read_is_left_to_the_flow() -> None:
-    some = few_read(Counted(8, unreadable=(2,)), 8)
+    some = few_read(as_store(Counted(8, unreadable=(2,))), 8)
     with pytest.raises(ps.HopError, match="gone"):
         list(flow_of(some).epoch(0))

@@ -19,20 +19,21 @@ from penstock.diagnosis.runs import run_feed, run_model
 from penstock.errors import RecipeError
 from penstock.flow.measuring.hops import Costs, HopCost
 from penstock.flow.measuring.waiting import Waiting
+from penstock.samples import as_store
 
 
 def test_a_disk_that_serves_one_after_another_has_a_limit() -> None:
-    found = measured_reading(Throttled(), 0.4)
+    found = measured_reading(as_store(Throttled()), 0.4)
     assert found.warm.most_per_second <= 100  # 10 ms each
     assert found.warm.many.is_waiting and found.cold is None
 
 
 def test_a_distant_disk_that_serves_many_has_none() -> None:
-    assert math.isinf(measured_reading(Distant(), 0.4).warm.most_per_second)
+    assert math.isinf(measured_reading(as_store(Distant()), 0.4).warm.most_per_second)
 
 
 def test_reading_that_only_computes_is_not_limited_by_a_disk() -> None:
-    assert math.isinf(measured_reading(Pictures(20), 0.2).warm.most_per_second)
+    assert math.isinf(measured_reading(as_store(Pictures(20)), 0.2).warm.most_per_second)
 
 
 def test_bytes_of_mapped_files_are_touched_when_they_are_read(tmp_path: Path) -> None:
@@ -49,7 +50,7 @@ def test_a_sample_that_cannot_be_read_does_not_stop_reading() -> None:
         def read(self, index: int) -> ps.Raw:
             raise OSError("gone")
 
-    assert measured_reading(Broken(), 0.1).warm.one.bytes == 0
+    assert measured_reading(as_store(Broken()), 0.1).warm.one.bytes == 0
 
 
 def test_the_cost_of_a_sleep_is_waiting_and_not_cpu() -> None:

@@ -36,8 +36,8 @@ from penstock.diagnosis.remedies import (
 )
 from penstock.diagnosis.spelling import Spelling
 from penstock.diagnosis.trials import applied
-from penstock.flow.making.fusing import located
 from penstock.flow.steps import Cache
+from penstock.samples import as_store
 
 HOLDS_GIL = SampleCost(cpu=0.01, held=0.01)
 
@@ -137,7 +137,7 @@ def test_each_process_would_keep_samples_of_its_own_so_they_get_no_cache() -> No
 
 
 def test_images_are_stored_smaller_where_they_are_resized_anyway() -> None:
-    large = Pictures(20, "jpeg")
+    large = as_store(Pictures(20, "jpeg"))
     flow = ps.Flow(large).map(ps.augment.RandomResizedCrop(8)).batch(4)
     assert trials.smaller_side(flow, large) == 8  # of 32 × 24, with room to crop
     cropped = ps.Flow(large).map(ps.augment.RandomCrop(8)).batch(4)
@@ -192,7 +192,7 @@ def test_a_faster_disk_is_the_feed_on_samples_that_were_read_before() -> None:
         flow_of(source),
         cost=SampleCost(cpu=0.005, reading_rate=100),
         feed=feed_run(100),
-        reading=measured_reading(source, 0.3),
+        reading=measured_reading(as_store(source), 0.3),
         trial_seconds=0.3,
     )
     found = trials.confirmed(disk_remedy(present), present)  # type: ignore[arg-type]
@@ -202,11 +202,11 @@ def test_a_faster_disk_is_the_feed_on_samples_that_were_read_before() -> None:
 
 def test_samples_of_trials_are_read_before_only_where_reading_waits() -> None:
     waiting, quick = (
-        patient(flow_of(source), reading=measured_reading(source, 0.2), feed=feed_run(100))
+        patient(flow_of(source), reading=measured_reading(as_store(source), 0.2), feed=feed_run(100))
         for source in (Throttled(), Quick())
     )
-    assert isinstance(located(waiting.stand_ins, np.arange(1))[0], KeptReads)
-    assert isinstance(located(quick.stand_ins, np.arange(1))[0], Quick)
+    assert isinstance(waiting.stand_ins.images_at(np.arange(1)).store, KeptReads)
+    assert quick.stand_ins.images_at(np.arange(1)).store.kind is Quick
     assert waiting.stand_ins is waiting.stand_ins  # read once for all trials
 
 

@@ -13,7 +13,6 @@ from penstock.flow import steps
 from penstock.flow.order.mixing import integer_weights
 from penstock.flow.order.permuting import permuted
 from penstock.flow.plans import Plan
-from penstock.samples import column_of
 from penstock.seeds import mixed, sample_bits, sample_uniforms
 
 BLOCK = 4096  # samples of a block, in a source without shards
@@ -112,12 +111,13 @@ def _shards(source: Any) -> list[int] | None:
     if hasattr(source, "indices"):
         shards = _shards(source.source)
         return None if shards is None else [shards[index] for index in source.indices]
-    return source.shard_numbers(np.arange(len(source))).tolist() if hasattr(source, "shard_numbers") else None
+    shards = source.shard_numbers(np.arange(len(source)))
+    return None if shards is None else shards.tolist()
 
 
 def _chosen(draws: list[Drawn], source: Any, conditions: Any) -> list[Drawn]:
     for name, wanted in conditions:
-        column = column_of(source, name)
+        column = source.column(name)
         if callable(wanted):
             answers = wanted(np.array([column[draw.number] for draw in draws]))
             draws = [draw for draw, answer in zip(draws, answers, strict=True) if answer]
@@ -147,10 +147,10 @@ def _drawn_again(
 
 def _weights(draws: list[Drawn], source: Any, weights: Any) -> list[float]:
     if isinstance(weights, str) and weights != "balanced":
-        return [float(column_of(source, weights)[draw.number]) for draw in draws]
+        return [float(source.column(weights)[draw.number]) for draw in draws]
     if not isinstance(weights, (str, dict)):
         return [float(weight) for weight in weights]
-    labels = [int(column_of(source, "label")[draw.number]) for draw in draws]
+    labels = [int(source.column("label")[draw.number]) for draw in draws]
     if isinstance(weights, dict):
         names = source.schema.classes
         return [float(weights.get(label, weights.get(names[label], 0.0))) for label in labels]
@@ -159,7 +159,7 @@ def _weights(draws: list[Drawn], source: Any, weights: Any) -> list[float]:
 
 def _interleaved(draws: list[Drawn], source: Any, step: steps.Interleave) -> list[Drawn]:
     """Some files are open and give a block each in turn; one that gave less than a block is closed."""
-    column = column_of(source, step.by)
+    column = source.column(step.by)
     files = [iter(list(file)) for _, file in groupby(draws, lambda draw: column[draw.number])]
     places: list[Iterator[Drawn] | None] = [None] * step.cycle_length
     found: list[Drawn] = []
@@ -253,11 +253,11 @@ class PlainClips:
                 self.frames.append([min(max(frame, video[0]), video[-1]) for frame in wanted])
 
     def _videos(self) -> list[list[int]]:
-        column = column_of(self.source, "group")
+        column = self.source.column("group")
         return [list(video) for _, video in groupby(range(len(self.source)), lambda frame: column[frame])]
 
     def column(self, name: str) -> Any:
-        return column_of(self.source, name)[self.anchors]
+        return self.source.column(name)[self.anchors]
 
     def __len__(self) -> int:
         return len(self.anchors)

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 import penstock as ps
-from penstock.flow.making.clips import group_numbers
+from penstock.flow.making.clips import number_videos
 from penstock.samples import Subset
 from penstock.tasks.labelled import labelled
 from video_making import damage_packets, number_shown, write_video
@@ -22,7 +22,7 @@ def test_clips_never_reach_from_one_video_of_an_animal_into_the_next(tmp_path: P
     pack = ps.pack(videos, tmp_path / "mice.pack", split="train", progress=False)
     assert set(pack.column("group")) == {"m1", "m2"}
     for source in (videos, pack, Subset(pack, np.arange(len(pack)))):
-        assert group_numbers(source).tolist() == [0] * 6 + [1] * 6 + [2] * 6
+        assert number_videos(source).tolist() == [0] * 6 + [1] * 6 + [2] * 6
 
     first = ps.Flow(pack).clips(frames=5, edge="drop").batch(100)
     (batch,) = first.epoch(0)

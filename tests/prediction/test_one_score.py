@@ -13,7 +13,7 @@ pytest.importorskip("lightning")
 
 import penstock as ps  # noqa: E402
 from commands import run_here  # noqa: E402
-from penstock.samples import sample_at  # noqa: E402
+from penstock.samples import as_store  # noqa: E402
 from penstock.tasks.precisions import choose_precision  # noqa: E402
 from scene_making import CROWNS, Scenes  # noqa: E402
 from shape_making import SHAPES, Shapes  # noqa: E402
@@ -80,7 +80,7 @@ def test_classification_has_one_score(tmp_path: Path, precision: str) -> None:
     assert evaluated.facts["precision"] == precision
     table: Any = ps.predict(run, val)
     assert table.attrs["precision"] == precision
-    truth = [task.classes[int(sample_at(val, number)["label"])] for number in range(len(val))]
+    truth = [task.classes[int(as_store(val)[number]["label"])] for number in range(len(val))]
     assert (table["label"] == truth).mean() == pytest.approx(evaluated.scores["accuracy"])
 
 

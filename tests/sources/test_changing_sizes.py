@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 
 import penstock as ps
-from penstock.samples import sample_at
 from penstock.sources.videos.frame_streams import FrameStream
 from penstock.sources.videos.framing import make_framing
 from penstock.sources.videos.supplying import named_videos, supply_of
@@ -54,9 +53,9 @@ def video(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
 
 def test_frames_of_any_size_come_to_the_wanted_one(video: Path, tmp_path: Path) -> None:
     source = ps.Videos([video], size=(64, 64))
-    assert [number_shown(np.asarray(sample_at(source, index)["image"])) for index in range(len(source))] == NUMBERS
+    assert [number_shown(np.asarray(source[index]["image"])) for index in range(len(source))] == NUMBERS
     pack = ps.pack(source, tmp_path / "one.pack", progress=False)
-    assert [number_shown(np.asarray(sample_at(pack, index)["image"])) for index in range(len(pack))] == NUMBERS
+    assert [number_shown(np.asarray(pack[index]["image"])) for index in range(len(pack))] == NUMBERS
     supply = supply_of(named_videos(video)[0], make_framing((64, 64), "stretch", None))
     shown = [
         number_shown(image)
@@ -75,11 +74,11 @@ def test_a_change_of_size_is_told_by_check(video: Path) -> None:
 
 def test_a_crop_is_refused_for_frames_of_another_size(video: Path, tmp_path: Path) -> None:
     source = ps.Videos([video], size=(32, 32), crop=(0, 0, 64, 64))
-    assert sample_at(source, COUNT - 1) and sample_at(source, 2 * COUNT)
+    assert source[COUNT - 1] and source[2 * COUNT]
     with pytest.raises(
         ps.PenstockError, match=r"has 96×64 px, and the crop 0,0,64,64 is meant for frames of 192×128 px"
     ):
-        sample_at(source, COUNT)
+        source[COUNT]
     with pytest.raises(ps.PenstockError, match="the crop 0,0,64,64 is meant for"):
         ps.pack(source, tmp_path / "one.pack", progress=False)
     supply = supply_of(named_videos(video)[0], make_framing((32, 32), "stretch", (0, 0, 64, 64)))
@@ -96,4 +95,4 @@ def test_a_false_size_in_the_header_changes_no_frame(tmp_path: Path) -> None:
         content[place : place + 4] = struct.pack(">HH", width, height)
         path.write_bytes(content)
         source = ps.Videos([path], size=(64, 64))
-        assert [number_shown(np.asarray(sample_at(source, index)["image"])) for index in range(10)] == [*range(10)]
+        assert [number_shown(np.asarray(source[index]["image"])) for index in range(10)] == [*range(10)]

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import penstock as ps
-from penstock.samples import Part, Sample, Source, Streamed
+from penstock.samples import Sample, Segment, Source
 from penstock.sources.checking import check
 from video_making import damage_packets, number_shown, numbered_frame, packet_places, turn_clockwise, write_video
 
@@ -88,7 +88,7 @@ def test_a_stream_continues_from_any_frame(tmp_path: Path) -> None:
 
 def test_it_is_a_streamed_source(tmp_path: Path) -> None:
     videos = ps.Videos([write_video(tmp_path / "m1_a.mp4", 5), write_video(tmp_path / "m2_b.mp4", 7)])
-    assert isinstance(videos, Source) and isinstance(videos, Streamed) and isinstance(videos.parts[0], Part)
+    assert isinstance(videos, Source) and isinstance(videos.parts[0], Segment)
     assert [(part.key, part.group, part.split, part.expected) for part in videos.parts] == [
         ("m1_a", "m1_a", None, 5),
         ("m2_b", "m2_b", None, 7),

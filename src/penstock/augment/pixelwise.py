@@ -14,6 +14,7 @@ from penstock.augment.options import checked_probability, is_number
 from penstock.augment.steps import Uniforms
 from penstock.codecs.kernel.targets import Target, level_table
 from penstock.errors import RecipeError, nearest
+from penstock.samples import Store
 
 Channels = tuple[float, float, float]
 
@@ -142,14 +143,14 @@ def _channels(values: Any) -> Channels:
     return red, green, blue
 
 
-def _statistics_of(source: Any) -> tuple[Channels, Channels]:
+def _statistics_of(source: Store) -> tuple[Channels, Channels]:
     """Of a pack, also below a subset of it."""
-    found = getattr(source, "statistics", None)
-    if found is None and hasattr(source, "source"):
-        return _statistics_of(source.source)
+    found = source.statistics
+    while not found and len(source.below) == 1:
+        (source,) = source.below
     if not found or not found.get("images", 1):
         raise RecipeError(
-            f'Normalize("pack"): {type(source).__name__} has no channel statistics; packs of images have them. '
+            f'Normalize("pack"): {source.kind.__name__} has no channel statistics; packs of images have them. '
             'Pack the data first, or choose "imagenet" or mean and std: Normalize("imagenet") in a flow, normalize of '
             "a task, task.normalize=imagenet in a recipe."
         )

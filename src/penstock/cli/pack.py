@@ -62,7 +62,7 @@ def _tell_before(source: Any, chosen: dict[str, Any]) -> None:
     """What a user wants to know before it takes time: warnings, and for videos what each codec would cost."""
     for text in warnings_of(source):
         click.echo(in_own_words(text), err=True)
-    if type(source).__name__ in FRAME_SOURCES:
+    if source.kind.__name__ in FRAME_SOURCES:
         from penstock.cli.estimates import video_choices
 
         words = video_choices(source, chosen["codec"], chosen["quality"])

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
-from penstock.samples import Source, origin_of_sample
+from penstock.samples import Store
 from penstock.storage.advising import Mapped, resident_pages
 
 BLOCK = 1 << 20
@@ -33,13 +33,12 @@ class Disk:
     many_reads_per_second: float | None = None  # by sixteen
 
 
-def files_of(source: Source, indices: Sequence[int]) -> list[Path]:
+def files_of(source: Store, indices: Sequence[int]) -> list[Path]:
     """The files that these samples come from, as far as the source tells."""
-    while not hasattr(source, "origin") and hasattr(source, "source"):  # a cache, or what stands in for a source
-        source = source.source
-    named = dict.fromkeys(origin_of_sample(source, int(index)).file for index in indices)
-    path = getattr(source, "path", None)
-    found = [Path(name) for name in named] or ([Path(path)] if isinstance(path, (str, Path)) else [])
+    while not source.tells_origins and source.below:  # a cache, or what stands in for a source
+        source = source.below[0]
+    named = dict.fromkeys(source.origin(int(index)).file for index in indices)
+    found = [Path(name) for name in named] or ([] if source.path is None else [source.path])
     return [file for file in found if file.is_file()][:MOST_FILES]
 
 

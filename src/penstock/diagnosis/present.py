@@ -18,7 +18,7 @@ from penstock.diagnosis.runs import FeedRun, Step
 from penstock.diagnosis.spelling import Spelling
 from penstock.diagnosis.variants import few, in_batches
 from penstock.flow.flow import Flow
-from penstock.samples import Source
+from penstock.samples import Store
 
 MOSTLY = 0.5
 FEWEST, MOST = 16, 256  # samples that stand for all of them
@@ -54,7 +54,7 @@ class Present:
         return 0 if source is None else len(source)
 
     @cached_property
-    def stand_ins(self) -> Source:
+    def stand_ins(self) -> Store:
         """As many samples as the present flow makes in the time of a trial; read already, where reading waits."""
         source, reading = self.flow._plan.source, self.reading
         assert source is not None

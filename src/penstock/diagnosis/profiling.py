@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from penstock.diagnosis.gil_share import GilShare
-from penstock.flow.caching.preparing import prepare
 from penstock.flow.making.limiting import limited
 from penstock.flow.making.program import Program
 from penstock.flow.making.rows import Rows
@@ -99,7 +98,7 @@ class Profile:
 def profile(program: Program, seconds: float) -> Profile:
     """Measure a program, for about so many seconds in all."""
     for leaf in program.leaves:
-        prepare(leaf.source)
+        leaf.source.prepare()
     program = limited(program)
     threads = max(cores(), 2)
     spans = _spans(program, threads, seconds / 4)

@@ -17,11 +17,10 @@ from typing import Any
 import numpy as np
 
 from penstock.diagnosis.disks import PAGE, READERS, files_of, forget
-from penstock.flow.making.fusing import located
 from penstock.flow.measuring.core_wait import CoreWait
 from penstock.flow.measuring.lock_wait import lock_wait_seconds, locking
 from penstock.flow.tuning.cores import cores
-from penstock.samples import Source
+from penstock.samples import Store
 
 MOST_SAMPLES = 512
 STILL_GAINS = 0.7  # sixteen readers that give so much of sixteen times one: more would give more
@@ -73,11 +72,11 @@ class Reading:
     files: tuple[Path, ...]
 
 
-def measured_reading(source: Source, seconds: float) -> Reading:
+def measured_reading(source: Store, seconds: float) -> Reading:
     """Read some samples of a source again and again; first from the disk, where the system lets go of them."""
     few = np.unique(np.linspace(0, len(source) - 1, min(MOST_SAMPLES, len(source))).astype(np.int64))
     few = np.random.default_rng(0).permutation(few)
-    base, indices, frames = located(source, few)
+    base, indices, frames = source.images_at(few)
     files = files_of(base, indices[:: max(len(indices) // 64, 1)].tolist())
     cold = _cold(base, indices, frames, files, seconds / 2)
     warm = _run(base, indices, frames, seconds / 2)
@@ -85,7 +84,7 @@ def measured_reading(source: Source, seconds: float) -> Reading:
     return Reading(warm, cold, tuple(files))
 
 
-def _cold(base: Source, indices: Any, frames: int, files: list[Path], seconds: float) -> ReadRun | None:
+def _cold(base: Store, indices: Any, frames: int, files: list[Path], seconds: float) -> ReadRun | None:
     if not files or not _all_forgotten(base, indices, files):
         return None
     one = _read(base, indices[: len(indices) // 4 or 1], frames, 1, seconds / 2, again=False)
@@ -102,11 +101,10 @@ def _all_forgotten(base: Any, indices: Any, files: list[Path]) -> bool:
 
 def _give_back(base: Any, indices: Any) -> None:
     """Pages that this process has mapped stay in memory, so a pack gives them back first."""
-    if hasattr(base, "give_back"):
-        base.give_back(indices)
+    base.give_back(indices)
 
 
-def _run(base: Source, indices: Any, frames: int, seconds: float) -> ReadRun:
+def _run(base: Store, indices: Any, frames: int, seconds: float) -> ReadRun:
     _read(base, indices, frames, cores(), seconds / 4, again=False)
     one = _read(base, indices, frames, 1, seconds / 2, again=True)
     return ReadRun(one, _read(base, indices, frames, _readers(one), seconds / 2, again=True))
@@ -117,7 +115,7 @@ def _readers(one: ReadTimes) -> int:
     return READERS if one.wait_seconds > one.cpu_seconds else max(cores(), 2)
 
 
-def _read(base: Source, indices: Any, frames: int, threads: int, seconds: float, *, again: bool) -> ReadTimes:
+def _read(base: Store, indices: Any, frames: int, threads: int, seconds: float, *, again: bool) -> ReadTimes:
     """Read these samples in some threads until the time is over; `again` and again, or at most once."""
     threads = min(threads, len(indices))
     faults, begin = major_faults(), time.perf_counter()
@@ -133,7 +131,7 @@ def _read(base: Source, indices: Any, frames: int, threads: int, seconds: float,
 
 
 def _reader(
-    base: Source, indices: list[int], deadline: float, again: bool, barrier: threading.Barrier
+    base: Store, indices: list[int], deadline: float, again: bool, barrier: threading.Barrier
 ) -> tuple[int, float, float, int, float, float, float]:
     """What one thread read: samples, CPU seconds, seconds of waiting, bytes, seconds without a core; begin and end."""
     barrier.wait()
@@ -154,7 +152,7 @@ def _reader(
     return count, used, max(waited, 0.0), size, no_core, wall, end
 
 
-def _bytes_of(base: Source, index: int) -> int:
+def _bytes_of(base: Store, index: int) -> int:
     """Read a sample. One that cannot be read is the matter of the flow, which raises or replaces it."""
     try:
         return _touched(base.read(index).data)

@@ -31,14 +31,13 @@ from penstock.diagnosis.variants import (
     without_prefetch,
 )
 from penstock.flow.budget import process_budget
-from penstock.flow.caching.memory_cache import SHARE_OF_BUDGET
+from penstock.flow.caching.memory_cache import SHARE_OF_BUDGET, MemoryCache
 from penstock.flow.explaining.wording import size_words
 from penstock.flow.flow import Flow, rewritten
-from penstock.flow.making.fusing import located
 from penstock.flow.measuring.hops import HOPS
 from penstock.packing.reader import Pack
 from penstock.packing.writer import pack
-from penstock.samples import Source
+from penstock.samples import Store
 
 LOOKED_AT = 64  # images whose sizes stand for all
 WORTH_PACKING = 0.3  # of the seconds of a sample that are reading and decoding
@@ -116,10 +115,10 @@ def cache_remedy(present: Present) -> Remedy | None:
     )
 
 
-def _cache_of(source: Any) -> Any:
+def _cache_of(source: Store) -> MemoryCache:
     """The cache that a source is, or is made of: clips are made of frames that are kept."""
-    while not hasattr(source, "kept_bytes"):
-        source = source.source
+    while not isinstance(source, MemoryCache):
+        (source,) = source.below
     return source
 
 
@@ -136,8 +135,8 @@ def pack_applies(present: Present) -> bool:
     return not (keeps_size and (_is_packed(source) or present.binding.resource == "disk"))
 
 
-def _is_packed(source: Source) -> bool:
-    return isinstance(located(source, np.zeros(0, np.int64))[0], Pack)
+def _is_packed(source: Store) -> bool:
+    return isinstance(source.images_at(np.zeros(0, np.int64))[0], Pack)
 
 
 def pack_remedy(present: Present) -> Remedy | None:
@@ -159,7 +158,7 @@ def pack_remedy(present: Present) -> Remedy | None:
     )
 
 
-def _pack_words(flow: Flow, source: Source, side: int | None) -> str:
+def _pack_words(flow: Flow, source: Store, side: int | None) -> str:
     size = "" if side is None else f" at {side} px"
     if _is_packed(source):
         return f"repack{size}"
@@ -181,12 +180,12 @@ def _packed_reading(present: Present, small: Pack) -> float:
 
 
 @contextmanager
-def _trial_pack(source: Source, side: int | None) -> Iterator[Pack]:
+def _trial_pack(source: Store, side: int | None) -> Iterator[Pack]:
     with tempfile.TemporaryDirectory(prefix="penstock-doctor-") as folder:
         yield pack(source, Path(folder) / "trial.pack", split="train", shortest_side=side, progress=False)
 
 
-def smaller_side(flow: Flow, source: Source) -> int | None:
+def smaller_side(flow: Flow, source: Store) -> int | None:
     """The shortest side to store, in px, where images are resized anyway and are much larger."""
     size = output_size(flow)
     if size is None or not resizes(flow):
@@ -198,24 +197,24 @@ def smaller_side(flow: Flow, source: Source) -> int | None:
     return side
 
 
-def image_sizes(source: Source) -> np.ndarray[Any, np.dtype[np.int64]] | None:
+def image_sizes(source: Store) -> np.ndarray[Any, np.dtype[np.int64]] | None:
     """Width and height of some images, without decoding where that can be; None where there are none."""
     if source.schema.image is None:
         return None
     looked_at = np.unique(np.linspace(0, len(source) - 1, min(LOOKED_AT, len(source))).astype(np.int64))
-    base: Any
-    base, indices, frames = located(source, looked_at)
+    base, indices, frames = source.images_at(looked_at)
     indices = indices[::frames]
-    known = getattr(base, "image_sizes", None)
+    known = base.image_sizes(indices)
     if known is not None:
-        return np.asarray(known(indices), np.int64)
-    if getattr(base, "encoded_images", False):
+        return known
+    if base.encoded_images:
         return _header_sizes(base, indices.tolist())
+    assert base.schema.image is not None
     image = base.decode(base.read(int(indices[0])))[base.schema.image.name]
     return np.array([[image.shape[1], image.shape[0]]], np.int64)
 
 
-def _header_sizes(base: Source, indices: list[int]) -> np.ndarray[Any, np.dtype[np.int64]] | None:
+def _header_sizes(base: Store, indices: list[int]) -> np.ndarray[Any, np.dtype[np.int64]] | None:
     sizes = []
     for index in indices:
         try:

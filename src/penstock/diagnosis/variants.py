@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
 from penstock.augment.steps import is_geometric
 from penstock.flow.flow import Flow, rewritten, source_cached
-from penstock.flow.making.fusing import located
 from penstock.flow.plans import Plan
 from penstock.flow.steps import Augment, Batch, Cache, Clips, Map, Prefetch, Repeat, Shuffle, Step
 from penstock.flow.streams.sequences import gives_batches
-from penstock.samples import Source, Subset
+from penstock.samples import Store, Subset
 
 
 def can_be_tried(flow: Flow) -> bool:
@@ -26,26 +24,26 @@ def can_be_tried(flow: Flow) -> bool:
 def is_video(flow: Flow) -> bool:
     """Whether frames are decoded from the frames before them."""
     source = flow._plan.source
-    return source is not None and "Video" in type(located(source, np.zeros(0, np.int64))[0]).__name__
+    return source is not None and "Video" in source.images_at(np.zeros(0, np.int64)).store.kind.__name__
 
 
-def few(source: Source, count: int) -> Subset:
+def few(source: Store, count: int) -> Subset:
     """Some samples of a source; of videos and rasters such as follow one another."""
     length = len(source)
     count = min(count, length)
-    if hasattr(_below(source), "parts"):
+    if _below(source).parts is not None:
         start = (length - count) // 2
         return Subset(source, np.arange(start, start + count))
     return Subset(source, np.unique(np.linspace(0, length - 1, count).astype(np.int64)))
 
 
-def _below(source: Any) -> Any:
+def _below(source: Store) -> Store:
     while isinstance(source, Subset):
         source = source.source
     return source
 
 
-def on_source(flow: Flow, source: Source) -> Flow:
+def on_source(flow: Flow, source: Store) -> Flow:
     """The plan on fewer samples, which come so often that epochs end about as often as they do."""
     plan = flow._plan
     assert plan.source is not None

@@ -19,16 +19,17 @@ from penstock.exporting.runs import Run, plan_runs
 from penstock.exporting.videos import frame_rate, note_time, video_of
 from penstock.packing.fields import typed_schema
 from penstock.packing.locking import writer_lock
-from penstock.packing.manifest import handed_on, origin_of, skipped_count
+from penstock.packing.manifest import handed_on, skipped_count
 from penstock.packing.options import AUTO
 from penstock.packing.places import Places
 from penstock.packing.preconditions import check_source, check_unchanged, clear_words, every_damage
 from penstock.packing.preparing import BadSample, Preparation, Row
 from penstock.packing.progress import ProgressBar
+from penstock.packing.reader import Pack
 from penstock.packing.stamps import stamp_of_part
 from penstock.packing.work import TASK_BYTES, Place, Prepared
-from penstock.problems import as_source
-from penstock.samples import Source
+from penstock.packing.writer import told_origin
+from penstock.samples import Source, Store, as_store
 from penstock.sources.exports.export_manifest import fields_as_dicts
 from penstock.storage.blocks import Blocks
 from penstock.storage.locations import refuses_urls
@@ -69,7 +70,7 @@ def export(
     """
     chosen = make_options({"to": to, **options})
     check_folder_name(path)
-    opened: Source = as_source(source)
+    opened = as_store(source)
     places = Places(path, EXPORT)
     places.target.parent.mkdir(parents=True, exist_ok=True)
     with writer_lock(places.target):
@@ -85,7 +86,7 @@ def export(
     return read_export(path)
 
 
-def _write(source: Source, places: Places, options: ExportOptions, resume: bool, progress: bool | None) -> None:
+def _write(source: Store, places: Places, options: ExportOptions, resume: bool, progress: bool | None) -> None:
     exporter = _Exporter(source, places, options)
     exporter.open_journal(resume)
     try:
@@ -101,7 +102,7 @@ def _write(source: Source, places: Places, options: ExportOptions, resume: bool,
 class _Exporter:
     """One run of exporting: the source, the format, and what has been finished so far."""
 
-    def __init__(self, source: Source, places: Places, options: ExportOptions) -> None:
+    def __init__(self, source: Store, places: Places, options: ExportOptions) -> None:
         self.source, self.places, self.options = source, places, options
         self.schema = typed_schema(source)
         self.roles = roles_of(self.schema)
@@ -111,7 +112,7 @@ class _Exporter:
         self.by_video = self.roles.is_video and self.format.whole_videos
         if self.by_video:
             self.runs = plan_runs(source, by_split=False)
-        self.fingerprint = source.fingerprint() if hasattr(source, "fingerprint") else ""
+        self.fingerprint = source.fingerprint() or ""
         self.journal = ExportJournal(places)
         self.preparation = self._preparation()
         self.skipped: list[dict[str, Any]] = []
@@ -126,8 +127,8 @@ class _Exporter:
 
     def _preparation(self) -> Preparation:
         options = self.options.preparing()
-        default = getattr(self.source, "default_codec", "jpeg" if self._stores_video() else "png")
-        if hasattr(self.source, "parts"):
+        default = "jpeg" if self._stores_video() else self.source.default_codec
+        if self.source.parts is not None:
             if options.executor == "process":
                 raise RecipeError("executor process is for sources with random access; rasters and videos use threads.")
             options = replace(options, codec=default if options.codec == AUTO else options.codec)
@@ -144,7 +145,7 @@ class _Exporter:
 
     def _stores_video(self) -> bool:
         """Whether it is a pack of groups of pictures, which have lost more than JPEG takes."""
-        return getattr(getattr(self.source, "manifest", None), "codec", "") == "h264"
+        return isinstance(self.source, Pack) and self.source.manifest.codec == "h264"
 
     # Where work begins
 
@@ -240,7 +241,7 @@ class _Exporter:
         self.places.give_the_name(sync=self.options.sync)
 
     def _manifest(self) -> dict[str, Any]:
-        made_from = origin_of(self.source)
+        made_from = told_origin(self.source)
         units = self.journal.units
         return {
             "to": self.options.to,
@@ -251,7 +252,7 @@ class _Exporter:
             "videos": [frame_rate(unit) for unit in units] if self.by_video else [],
             "left_out": list(self.format.left_out()),
             "options": self.options.content(),
-            "made_from": {"source": type(self.source).__name__, **made_from},
+            "made_from": {"source": self.source.kind.__name__, **made_from},
             "handed_on": handed_on(made_from),
             "skipped": self.skipped,
         }

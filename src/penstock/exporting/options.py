@@ -10,7 +10,7 @@ from typing import Any
 from penstock.codecs.images import DEFAULT_QUALITY
 from penstock.errors import RecipeError, nearest, one_of
 from penstock.packing.options import AUTO, RUNNING, PackOptions
-from penstock.samples import Source
+from penstock.samples import Store
 
 FORMATS = ("tfrecord", "hdf5", "directory", "webdataset", "numpy", "yolo", "coco", "voc", "csv")
 SHARDED = ("tfrecord", "webdataset", "hdf5")
@@ -138,13 +138,11 @@ def make_options(given: Mapping[str, Any]) -> ExportOptions:
     return ExportOptions(**{**given, "codec": SPELLINGS.get(codec, codec)})
 
 
-def with_pixels_kept(options: ExportOptions, source: Source) -> ExportOptions:
+def with_pixels_kept(options: ExportOptions, source: Store) -> ExportOptions:
     """Raw pixels of one size stay an array in HDF5, unless the user asks for a codec."""
-    if (options.to, options.layout, options.codec) != ("hdf5", AUTO, AUTO) or not getattr(
-        source, "stores_pixels", False
-    ):
+    if (options.to, options.layout, options.codec) != ("hdf5", AUTO, AUTO) or source.image_storage != "raw":
         return options
-    is_uniform = options.size is not None or source.uniform_image_size() is not None  # type: ignore[attr-defined]
+    is_uniform = options.size is not None or source.uniform_image_size() is not None
     return replace(options, codec="raw") if is_uniform else options
 
 

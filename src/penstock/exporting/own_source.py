@@ -7,10 +7,10 @@ from contextlib import suppress
 from pathlib import Path
 
 from penstock.errors import PackError
-from penstock.samples import Source
+from penstock.samples import Store
 
 
-def refuse_own_source(source: Source, target: Path) -> None:
+def refuse_own_source(source: Store, target: Path) -> None:
     """Raise when a file of the source lies in the folder that would be replaced."""
     if not target.exists():
         return
@@ -23,13 +23,12 @@ def refuse_own_source(source: Source, target: Path) -> None:
             )
 
 
-def _files(source: Source) -> Iterator[str]:
-    path = getattr(source, "path", None)
-    if path is not None:
-        yield str(path)
-    if hasattr(source, "parts"):
+def _files(source: Store) -> Iterator[str]:
+    if source.path is not None:
+        yield str(source.path)
+    if source.parts is not None:
         yield from (part.origin().file for part in source.parts)
-    elif hasattr(source, "origin") and getattr(source, "tells_origins", True):
+    elif source.tells_origins:
         for index in range(len(source)):
             with suppress(OSError):  # a file that is not there cannot be overwritten
                 yield source.origin(index).file

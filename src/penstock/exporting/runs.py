@@ -12,7 +12,7 @@ from penstock.errors import RecipeError
 from penstock.packing.preparing import Preparation
 from penstock.packing.splits import ordered_names
 from penstock.packing.work import Place, Prepared, prepared_parts, prepared_samples
-from penstock.samples import Part, Source, Subset, column_of
+from penstock.samples import Segment, Store, Subset
 from penstock.storage.blocks import Blocks
 
 _NOTHING_MEASURED: NDArray[np.int64] = np.empty(0, np.int64)
@@ -23,8 +23,8 @@ class Run:
     """The samples of one split, in order; its name is empty where the source has no splits."""
 
     split: str
-    source: Source
-    parts: tuple[Part, ...] | None = None
+    source: Store
+    parts: tuple[Segment, ...] | None = None
 
     @property
     def expected(self) -> int:
@@ -38,9 +38,9 @@ class Run:
         return prepared_samples(self.source, preparation, _NOTHING_MEASURED, start, memory)
 
 
-def plan_runs(source: Source, by_split: bool = True) -> tuple[Run, ...]:
+def plan_runs(source: Store, by_split: bool = True) -> tuple[Run, ...]:
     """One run for each split; samples keep their order within it. Outputs of whole videos take them as they come."""
-    if hasattr(source, "parts"):
+    if source.parts is not None:
         parts = tuple(source.parts)
         return _part_runs(source, parts) if by_split else (Run("", source, parts),)
     splits = _splits(source) if by_split else None
@@ -52,7 +52,7 @@ def plan_runs(source: Source, by_split: bool = True) -> tuple[Run, ...]:
     return tuple(Run(name, Subset(source, np.flatnonzero(splits == name))) for name in names)
 
 
-def _part_runs(source: Source, parts: tuple[Part, ...]) -> tuple[Run, ...]:
+def _part_runs(source: Store, parts: tuple[Segment, ...]) -> tuple[Run, ...]:
     own = np.array([part.split or "" for part in parts], object)
     if not any(own):
         return (Run("", source, parts),)
@@ -62,10 +62,10 @@ def _part_runs(source: Source, parts: tuple[Part, ...]) -> tuple[Run, ...]:
     )
 
 
-def _splits(source: Source) -> NDArray[np.object_] | None:
+def _splits(source: Store) -> NDArray[np.object_] | None:
     """The split of every sample, None where the source has none."""
     try:
-        values = column_of(source, "split")
+        values = source.column("split")
     except KeyError:
         return None
     splits = np.asarray(values, object)

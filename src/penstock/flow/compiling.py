@@ -14,25 +14,25 @@ from penstock.codecs.kernel import Target
 from penstock.errors import RecipeError
 from penstock.flow.lookahead import gives_back
 from penstock.flow.making.chains import Chain
-from penstock.flow.making.fusing import Fusion, located, stored_as
+from penstock.flow.making.fusing import Fusion, stored_as
 from penstock.flow.making.layout import Layout, Place, layout_of_sample, layout_of_schema, place_of_field
 from penstock.flow.making.leaves import Leaf
 from penstock.flow.making.program import Program
 from penstock.flow.planning import Planned
 from penstock.flow.plans import FlowOptions, Plan
 from penstock.flow.steps import Augment, Batch, Shard
-from penstock.samples import RESERVED, Sample, Source
+from penstock.samples import RESERVED, Sample, Store
 
 TryFirst = Callable[[Program], Layout]
 FastDecode = bool | str  # "auto": reduced scale only where an image is at least twice too large
 
 
-def leaf_of(source: Source, chain: Chain, fast_decode: FastDecode, memory: int | None = None) -> Leaf:
+def leaf_of(source: Store, chain: Chain, fast_decode: FastDecode, memory: int | None = None) -> Leaf:
     """A leaf, with as much of its chain fused as gives the same bits."""
     return Leaf(source, chain, _fusion(source, chain, fast_decode), memory)
 
 
-def _fusion(source: Source, chain: Chain, fast_decode: FastDecode) -> Fusion | None:
+def _fusion(source: Store, chain: Chain, fast_decode: FastDecode) -> Fusion | None:
     stored = stored_as(source)
     if stored is None:
         return None
@@ -56,15 +56,13 @@ def _geometric(chain: Chain) -> Chain:
     return chain[: fusible(steps)]
 
 
-def _output_size(source: Source, geometric: Chain) -> tuple[int, int] | None:
+def _output_size(source: Store, geometric: Chain) -> tuple[int, int] | None:
     """Width and height of all images after the geometric steps, where they are the same for all."""
     sizes = [link.step.step.output_size for link in geometric if link.step.step.shape != "flip"]  # type: ignore[union-attr]
     if sizes:
         last: tuple[int, int] | None = sizes[-1]
         return last
-    uniform = getattr(located(source, np.zeros(0, np.int64))[0], "uniform_image_size", None)
-    found: tuple[int, int] | None = uniform() if uniform is not None else None
-    return found
+    return source.images_at(np.zeros(0, np.int64)).store.uniform_image_size()
 
 
 def _normalize(chain: Chain, position: int) -> Normalize | None:
@@ -107,7 +105,7 @@ def _numbered(layout: Layout, numbers: tuple[str, ...]) -> Layout:
     return replace(layout, fixed={**layout.fixed, **places})
 
 
-def _layout(program: Program, source: Source, try_first: TryFirst) -> Layout:
+def _layout(program: Program, source: Store, try_first: TryFirst) -> Layout:
     layouts = [known_layout(leaf) for leaf in program.leaves]
     known = [layout for layout in layouts if layout is not None]
     if len(known) == len(layouts):
@@ -122,18 +120,18 @@ def known_layout(leaf: Leaf) -> Layout | None:
     if leaf.fusion is None or len(leaf.chain) != leaf.fusion.links:
         return None
     shape = leaf.fusion.target.shape
-    frames = located(leaf.source, np.zeros(0, np.int64))[2]
+    frames = leaf.source.images_at(np.zeros(0, np.int64))[2]
     place = Place(shape if frames == 1 else (frames, *shape), leaf.fusion.target.dtype)
     return layout_of_schema(leaf.source.schema, place)
 
 
-def layout_like(sample: Sample, source: Source, batch: Batch) -> Layout:
+def layout_like(sample: Sample, source: Store, batch: Batch) -> Layout:
     """The layout of batches of samples like this one."""
     fields = {name: value for name, value in sample.items() if name not in RESERVED}
     return _checked(layout_of_sample(fields), source, batch, is_tried=True)
 
 
-def _checked(layout: Layout, source: Source, batch: Batch, is_tried: bool = False) -> Layout:
+def _checked(layout: Layout, source: Store, batch: Batch, is_tried: bool = False) -> Layout:
     """Fixed shapes must be fixed; with other shapes, what was only seen in one sample is not taken for granted."""
     if batch.shapes == "fixed":
         _check_fixed(layout, source)
@@ -145,7 +143,7 @@ def _checked(layout: Layout, source: Source, batch: Batch, is_tried: bool = Fals
     return Layout(sure, (*layout.loose, *(name for name in layout.fixed if name not in sure)))
 
 
-def _check_fixed(layout: Layout, source: Source) -> None:
+def _check_fixed(layout: Layout, source: Store) -> None:
     for field in source.schema.fields:
         is_there = field.name in layout.fixed or field.name in layout.loose
         if is_there and (field.kind == "boxes" or (field.name in layout.loose and field.kind != "text")):

@@ -11,7 +11,7 @@ import numpy as np
 import xxhash
 
 from penstock.flow.steps import Cache, Prefetch, Shard, Step
-from penstock.samples import Concat, Source, Subset
+from penstock.samples import Concat, Store, Subset
 
 if TYPE_CHECKING:
     from penstock.flow.plans import FlowOptions, Plan
@@ -85,13 +85,13 @@ def _described_constant(value: Any) -> Any:
     return sorted(map(repr, value)) if isinstance(value, frozenset) else repr(value)
 
 
-def described_source(source: Source) -> Any:
+def described_source(source: Store) -> Any:
     """What a source is: by its own word where it has one, else its kind, length and schema."""
-    own = getattr(source, "fingerprint", None)
+    own = source.fingerprint()
     if own is not None:
-        return own()
+        return own
     if isinstance(source, Subset):
         return ["subset", described_source(source.source), described_value(source.indices)]
     if isinstance(source, Concat):
         return ["concat", [described_source(one) for one in source.sources]]
-    return [type(source).__qualname__, len(source), repr(source.schema)]
+    return [source.kind.__qualname__, len(source), repr(source.schema)]

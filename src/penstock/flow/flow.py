@@ -23,8 +23,7 @@ from penstock.flow.running import Running
 from penstock.flow.state import checked_state
 from penstock.flow.streams.sequences import check_on_items, gives_batches, plan_of_items
 from penstock.flow.streams.streams import Stream
-from penstock.problems import as_source
-from penstock.samples import Kind, Sample, Source, checked_index
+from penstock.samples import Kind, Sample, Source, Store, as_store, checked_index
 from penstock.storage.free_memory import bytes_of
 from penstock.storage.locations import refuses_urls
 
@@ -58,12 +57,12 @@ class Flow(Sealed):
         max_bad: int | float | None = None,
         fast_decode: bool | Literal["auto"] = "auto",
     ) -> None:
-        source = as_source(source)
-        if not isinstance(source, (Source, Stream)):
+        if not isinstance(source, (str, os.PathLike, Source, Stream)):
             raise not_a_source(source)
+        source = source if isinstance(source, Stream) else as_store(source)
         self._plan = (
             Plan(source, None, _seed(seed), ())
-            if isinstance(source, Source)
+            if isinstance(source, Store)
             else Plan(None, None, _seed(seed), (), source)
         )
         self._options = FlowOptions(

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from penstock.flow.budget import free_bytes
-from penstock.flow.making.fusing import located
 from penstock.flow.making.program import Program
 from penstock.flow.order.batches import Schedule
-from penstock.samples import Source
+from penstock.samples import Store
 
 LOOKED_AT = 64  # samples whose pages are looked at to tell whether data is in memory
 WARM = 0.98  # from this share on nothing is asked for
@@ -44,24 +41,21 @@ class Lookahead:
         draws = self._program.draws(dealt.epoch, dealt.start, dealt.stop)
         total = 0
         for member in np.flatnonzero(np.bincount(draws.member)).tolist():
-            base, indices, _ = located(self._program.leaves[member].source, draws.index[draws.member == member])
-            will_need: Any = getattr(base, "will_need", None)
-            total += will_need(indices) if will_need is not None else 0
+            base, indices, _ = self._program.leaves[member].source.images_at(draws.index[draws.member == member])
+            total += base.will_need(indices)
         return total
 
 
-def _is_cold(source: Source) -> bool:
+def _is_cold(source: Store) -> bool:
     """Whether some of a source's bytes are on the disk and not in memory, by looking at a few."""
     if not len(source):
         return False
     some = np.linspace(0, len(source) - 1, min(LOOKED_AT, len(source))).astype(np.int64)
-    base, indices, _ = located(source, some)
-    share = getattr(base, "resident_share", None)
-    return share is not None and share(indices) < WARM
+    base, indices, _ = source.images_at(some)
+    return base.resident_share(indices) < WARM
 
 
-def gives_back(source: Source) -> bool:
+def gives_back(source: Store) -> bool:
     """Whether pages are given back after use: where a pack is larger than memory."""
-    base, _, _ = located(source, np.zeros(0, np.int64))
-    size = getattr(base, "bytes", None)
-    return hasattr(base, "give_back") and size is not None and size > free_bytes() * SHARE_OF_MEMORY
+    base, _, _ = source.images_at(np.zeros(0, np.int64))
+    return base.bytes is not None and base.bytes > free_bytes() * SHARE_OF_MEMORY

@@ -48,7 +48,7 @@ from penstock.flow.steps import (
 )
 from penstock.flow.tuning.cores import cores
 from penstock.problems import refuse_problems
-from penstock.samples import Source
+from penstock.samples import Store
 
 if TYPE_CHECKING:
     from penstock.flow.plans import FlowOptions, Plan
@@ -61,7 +61,7 @@ class Planned:
     """A plan in the making: the order so far, and for each source the chain of steps on its samples."""
 
     order: Order
-    sources: list[Source]
+    sources: list[Store]
     chains: list[Chain]
     is_fixed: bool = True  # whether every epoch has the same samples in the same places
     repeats_samples: bool = False
@@ -70,7 +70,7 @@ class Planned:
     first_member: int = 0  # the number of the first of its sources, where several plans are mixed
 
     @property
-    def source(self) -> Source:
+    def source(self) -> Store:
         return self.sources[0]
 
     def indices(self) -> Numbers:
@@ -90,7 +90,7 @@ class Planned:
 class Context:
     """What planning needs beside the plan, where samples must be made for it."""
 
-    leaf_of: Callable[[Source, Chain], Leaf]
+    leaf_of: Callable[[Store, Chain], Leaf]
     options: FlowOptions
 
     @property
@@ -205,7 +205,7 @@ def _map(state: Planned, step: Map | Augment, seed: int, number: int, context: C
     ]
 
 
-def _resolved(step: Map | Augment, source: Source) -> Map | Augment:
+def _resolved(step: Map | Augment, source: Store) -> Map | Augment:
     if isinstance(step, Augment) and isinstance(step.step, Normalize):
         return replace(step, step=step.step.resolved(source))
     return step

@@ -8,7 +8,7 @@ from typing import Literal, get_args
 from penstock.errors import RecipeError, one_of, refuse_unused
 from penstock.flow.steps import Batch, Repeat, Step, Until
 from penstock.flow.streams.streams import Stream
-from penstock.samples import Source
+from penstock.samples import Store
 
 Executor = Literal["auto", "thread", "subprocess", "process"]
 OnBadSample = Literal["raise", "substitute"]
@@ -54,7 +54,7 @@ class Mixture:
 class Plan:
     """What was written: a source or a mixture, a seed, and steps."""
 
-    source: Source | None
+    source: Store | None
     mixture: Mixture | None
     seed: int
     steps: tuple[Step, ...]

@@ -13,7 +13,6 @@ import numpy as np
 from penstock.codecs import kernel
 from penstock.errors import DataError, Problem, RecipeError
 from penstock.flow.budget import Allowance, process_budget
-from penstock.flow.caching.preparing import is_prepared, prepare
 from penstock.flow.compiling import leaf_of, program_of
 from penstock.flow.engine import Engine
 from penstock.flow.fingerprints import plan_fingerprint
@@ -153,9 +152,10 @@ class Running:
     def _run(self, epoch: int, first: int) -> Iterator[dict[str, Any]]:
         self.tuner.recall()
         # Processes get a copy of the sources: they stay only if nothing changes these before the epoch begins.
-        program, batches = self._made_program(stay=all(map(is_prepared, self.planned.sources))), self.batches
+        stay = all(source.is_prepared for source in self.planned.sources)
+        program, batches = self._made_program(stay=stay), self.batches
         for leaf in program.leaves:
-            prepare(leaf.source)
+            leaf.source.prepare()
         with self.workers.lent(program, self.tuner.settings.workers) as executor:
             yield from self._delivered(program, batches, executor, epoch, first)
 

@@ -4,34 +4,32 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from typing import Any
 
 from penstock.errors import SHOWN_PROBLEMS, PenstockError
 from penstock.geometry import parse_size
 from penstock.geometry.frame_sizes import LEGAL_STEP, is_legal, nearest_legal
 from penstock.packing.estimating import Estimate, estimate_codecs
 from penstock.packing.options import AUTO, PackOptions
-from penstock.samples import Part
+from penstock.samples import Segment, Store
 
 
-def tell_before(source: Any, options: PackOptions) -> None:
+def tell_before(source: Store, options: PackOptions) -> None:
     """Warnings and advice on stderr."""
     for text in [*warnings_of(source), *_codec_lines(source, options)]:
         print(f"penstock: {text}", file=sys.stderr, flush=True)
 
 
-def warnings_of(source: Any) -> list[str]:
+def warnings_of(source: Store) -> list[str]:
     """The first warnings about a source, how many more there are, and that its frames have a size no network takes."""
-    problems = source.problems() if hasattr(source, "problems") else []
-    warnings = [f"warning: {problem}" for problem in problems if problem.warning]
+    warnings = [f"warning: {problem}" for problem in source.problems() if problem.warning]
     more = len(warnings) - SHOWN_PROBLEMS
     told = [*warnings[:SHOWN_PROBLEMS], *([f"… and {more:,} more; penstock check lists all."] if more > 0 else [])]
     return [*told, *_illegal_size(source)]
 
 
-def _illegal_size(source: Any) -> list[str]:
+def _illegal_size(source: Store) -> list[str]:
     """That training on frames of this size needs another one; said before hours of packing."""
-    if not hasattr(source, "default_codec"):  # only frames of videos are brought to a size by their source
+    if not _is_video(source):  # only frames of videos are brought to a size by their source
         return []
     size = source.made_from().get("size")
     width, height = parse_size(size) if size is not None else (LEGAL_STEP, LEGAL_STEP)
@@ -43,21 +41,25 @@ def _illegal_size(source: Any) -> list[str]:
     return [f"{what}, {needed}"]
 
 
-def codec_estimates(source: Any, options: PackOptions) -> list[Estimate]:
+def _is_video(source: Store) -> bool:
+    return source.parts is not None and "frame" in source.schema
+
+
+def codec_estimates(source: Store, options: PackOptions) -> list[Estimate]:
     """What each codec would cost for the frames of a source; empty where none can be had: packing says why."""
-    parts = readable_parts(source)
+    parts, image = readable_parts(source), source.schema.image
     try:
-        return estimate_codecs(parts, source.schema.image.name, options) if parts else []
+        return estimate_codecs(parts, image.name, options) if parts and image is not None else []
     except PenstockError:
         return []
 
 
-def readable_parts(source: Any) -> tuple[Part, ...]:
+def readable_parts(source: Store) -> tuple[Segment, ...]:
     """The videos that can be opened; what is wrong with the others, packing says, all at once."""
-    return tuple(part for part in source.parts if _is_readable(part))
+    return tuple(part for part in source.parts or () if _is_readable(part))
 
 
-def _is_readable(part: Part) -> bool:
+def _is_readable(part: Segment) -> bool:
     try:
         return part.expected > 0
     except PenstockError:
@@ -78,9 +80,9 @@ def better_codec(estimates: Sequence[Estimate], chosen: str) -> str:
     return f"png is smaller than {chosen} here ({png.bytes / own.bytes:.0%}) and loses nothing{slower}: codec='png'"
 
 
-def _codec_lines(source: Any, options: PackOptions) -> list[str]:
+def _codec_lines(source: Store, options: PackOptions) -> list[str]:
     """Advice for frames whose codec nobody chose."""
-    if options.codec != AUTO or not hasattr(source, "default_codec"):
+    if options.codec != AUTO or not _is_video(source):
         return []
     found = better_codec(codec_estimates(source, options), source.default_codec)
     return [f"{found}."] if found else []

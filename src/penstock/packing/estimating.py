@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from penstock.codecs.images import decode_image, encode_image
 from penstock.packing.layout import GOP_FRAMES
 from penstock.packing.options import PackOptions
-from penstock.samples import Part
+from penstock.samples import Segment
 
 Pixels = NDArray[np.uint8]
 CLIP_FRAMES = 11
@@ -39,7 +39,7 @@ class Estimate:
     loss: str
 
 
-def estimate_codecs(parts: tuple[Part, ...], image: str, options: PackOptions) -> list[Estimate]:
+def estimate_codecs(parts: tuple[Segment, ...], image: str, options: PackOptions) -> list[Estimate]:
     """One estimate for each codec, from a group of pictures of the first video; empty when it has no frames."""
     first = parts[0]
     frames = [first.decode(raw)[image] for raw in itertools.islice(first.stream(), GOP_FRAMES)]

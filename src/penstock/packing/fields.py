@@ -15,13 +15,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from penstock.codecs.images import encode_image
-from penstock.samples import RESERVED, Field, Sample, Schema, Source
+from penstock.samples import RESERVED, Field, Sample, Schema, Store
 
 MASK_TYPES = (np.bool_, np.uint8, np.uint16)
 FIRST_SAMPLES = 100  # are tried until one can be read
 
 
-def typed_schema(source: Source) -> Schema:
+def typed_schema(source: Store) -> Schema:
     """The schema with the type of every field: those that it leaves open have that of the first sample.
 
     Later samples must fit into it without change, so that a pack gives back what its source gave.
@@ -48,7 +48,7 @@ def _type_of(field: Field, value: Any) -> str:
     return dtype.name if dtype.kind in "biuf" and dtype.itemsize <= 8 else ""
 
 
-def _first_sample(source: Source) -> Sample:
+def _first_sample(source: Store) -> Sample:
     """The first sample that can be read; what is wrong with those before it, packing says itself."""
     for index in range(min(len(source), FIRST_SAMPLES)):
         with contextlib.suppress(Exception):

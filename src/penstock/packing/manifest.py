@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -12,7 +12,7 @@ import xxhash
 
 from penstock.errors import PackError
 from penstock.packing.layout import FORMAT_VERSION, INDEX_NAME, MANIFEST_NAME
-from penstock.samples import Field, Schema, Subset
+from penstock.samples import Field, Schema
 from penstock.storage.documents import load_json
 
 # What whoever trains on a copy of the data must know too.
@@ -74,17 +74,7 @@ class Manifest:
         (folder / MANIFEST_NAME).write_text(_as_text(values), encoding="utf-8")
 
 
-def origin_of(source: Any) -> dict[str, Any]:
-    """What a source says of where its samples come from; a pack says what is handed on."""
-    while isinstance(source, Subset):
-        source = source.source
-    manifest = getattr(source, "manifest", None)
-    if isinstance(manifest, Manifest):
-        return handed_on(manifest.made_from)
-    return dict(source.made_from()) if hasattr(source, "made_from") else {}
-
-
-def handed_on(made_from: dict[str, Any]) -> dict[str, Any]:
+def handed_on(made_from: Mapping[str, Any]) -> dict[str, Any]:
     """How often a project mirrors clips, and how frames were brought to their size."""
     return {name: made_from[name] for name in HANDED_ON if name in made_from}
 

@@ -17,33 +17,28 @@ from penstock.packing.parallel import thread_pool
 from penstock.packing.places import Places
 from penstock.packing.stamps import stamp_of
 from penstock.problems import refuse_problems
-from penstock.samples import Source, describe
+from penstock.samples import Store
 from penstock.storage.mapped import refuse_lost_files
 
 
-def check_source(source: Source, options: PackOptions) -> None:
+def check_source(source: Store, options: PackOptions) -> None:
     """Raise all known problems of a source before anything is written."""
-    if not isinstance(source, Source):
-        raise RecipeError(
-            f"{type(source).__name__} is not a source: it needs schema, len, read(index) and decode(raw). "
-            "For files use ps.Images, ps.Boxes, ps.Rasters or ps.Videos."
-        )
     if options.executor == "process":
         _check_picklable(source)
     refuse_problems(source, leaves_unreadable=options.on_bad_sample == "skip")
 
 
-def check_quality(source: Source, options: PackOptions) -> None:
+def check_quality(source: Store, options: PackOptions) -> None:
     """Refuse a quality where nothing is encoded, or nothing that has one."""
     if options.quality == DEFAULT_QUALITY or options.codec != AUTO or "frame" in source.schema:
         return
-    is_png = hasattr(source, "parts") and getattr(source, "default_codec", "png") in LOSSLESS
+    is_png = source.parts is not None and source.default_codec in LOSSLESS
     if is_png or not options.changes_pixels:
         stored = "tiles become png" if is_png else "image files stay as they are, and other pixels become png"
         raise RecipeError(f"quality={options.quality} has no effect: {stored}. Pass codec='jpeg' too, or leave it out.")
 
 
-def _check_picklable(source: Source) -> None:
+def _check_picklable(source: Store) -> None:
     try:
         pickle.dumps(source)
     except (pickle.PicklingError, AttributeError, TypeError) as error:
@@ -53,7 +48,7 @@ def _check_picklable(source: Source) -> None:
         ) from error
 
 
-def check_unchanged(source: Source, start: int, stamps: NDArray[np.uint64], workers: int) -> None:
+def check_unchanged(source: Store, start: int, stamps: NDArray[np.uint64], workers: int) -> None:
     """Raise when samples, from number `start` on, are not those that an interrupted run stamped."""
     with thread_pool(workers) as pool:
         indices = range(start, start + len(stamps))
@@ -62,18 +57,18 @@ def check_unchanged(source: Source, start: int, stamps: NDArray[np.uint64], work
     if len(changed):
         more = f", and {len(changed) - 1} more" if len(changed) > 1 else ""
         raise PackError(
-            f"cannot resume: {describe(source, start + int(changed[0]))} changed since it was packed{more}. "
+            f"cannot resume: {source.describe(start + int(changed[0]))} changed since it was packed{more}. "
             "Pass overwrite=True to start again."
         )
 
 
 @contextmanager
-def every_damage(source: Source) -> Iterator[None]:
+def every_damage(source: Store) -> Iterator[None]:
     """When one image file turns out to be broken, look at the others too, so that all are named at once."""
     try:
         yield
     except HopError as error:
-        if not getattr(source, "encoded_images", False) or not hasattr(source, "damage"):
+        if not source.encoded_images:
             raise
         problems = source.damage()
         if len(problems) < 2:

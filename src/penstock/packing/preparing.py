@@ -22,16 +22,7 @@ from penstock.packing.fields import checked_pixels, stored_bytes, stored_fields
 from penstock.packing.options import AUTO, PackOptions
 from penstock.packing.stamps import stamp_of
 from penstock.packing.statistics import ChannelSums, channel_sums
-from penstock.samples import (
-    Raw,
-    ReadSample,
-    Sample,
-    Schema,
-    Source,
-    annotations_of,
-    annotations_of_many,
-    describe,
-)
+from penstock.samples import Raw, ReadSample, Sample, Schema, Store
 
 # From this size on a JPEG of the sample is measured at half its size: the mean is the same, the deviation of
 # photographs about one part in a hundred smaller, which is less than the choice of 500 images makes.
@@ -146,7 +137,7 @@ class Preparation:
 
 
 def prepare_range(
-    source: Source,
+    source: Store,
     preparation: Preparation,
     indices: range,
     sampled: NDArray[np.int64],
@@ -177,7 +168,7 @@ class Known(NamedTuple):
 
 
 def _known_together(
-    source: Source,
+    source: Store,
     preparation: Preparation,
     indices: range,
     wanted: set[int],
@@ -187,11 +178,10 @@ def _known_together(
     ahead: list[ReadSample | None] = [None] * count
     values: Sequence[Sample | None] = [None] * count
     headers: Sequence[Header | None] = [None] * count
-    if allocate is not None and hasattr(source, "read_many"):
+    if allocate is not None:
         ahead = source.read_many(indices, allocate)
-    if getattr(source, "encoded_images", False):
-        if hasattr(source, "annotations_many"):
-            values = annotations_of_many(source, np.arange(indices.start, indices.stop))
+    if source.encoded_images:
+        values = source.annotations_many(np.arange(indices.start, indices.stop)) or values
         headers = jpeg_headers([b"" if read is None else read.raw.data for read in ahead])
     sums = _measured_together(indices, ahead, wanted, preparation)
     return list(map(Known, ahead, values, headers, sums))
@@ -222,14 +212,12 @@ def _is_progressive(data: Any) -> bool:
         return False
 
 
-def prepare_index(
-    source: Source, preparation: Preparation, index: int, measured: bool, known: Known
-) -> Row | BadSample:
+def prepare_index(source: Store, preparation: Preparation, index: int, measured: bool, known: Known) -> Row | BadSample:
     """One sample of a source with random access."""
     values, ahead, stamp, hop = known.values, known.read, 0, "read"
     try:
-        if values is None and getattr(source, "encoded_images", False):
-            values = annotations_of(source, index)
+        if values is None and source.encoded_images:
+            values = source.annotations(index)
         if preparation.stamps:
             stamp = stamp_of(source, index, None if ahead is None else ahead.origin, values)
         raw = source.read(index) if ahead is None else ahead.raw
@@ -243,7 +231,7 @@ def prepare_index(
     except PenstockError:
         raise
     except Exception as error:  # noqa: BLE001 - whatever a source raises, the user must learn which sample it was
-        return _bad(preparation, describe(source, index), hop, error, stamp)
+        return _bad(preparation, source.describe(index), hop, error, stamp)
     row.stamp = stamp
     row.values.setdefault("key", str(index))
     row.bytes  # noqa: B018 - worked out here, so that the thread that writes needn't

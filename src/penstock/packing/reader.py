@@ -17,7 +17,7 @@ import xxhash
 from numpy.typing import NDArray
 
 from penstock.codecs.images import decode_image, decode_mask
-from penstock.errors import MissingExtra, PackError, RecipeError, Sealed, nearest
+from penstock.errors import MissingExtra, PackError, RecipeError, nearest
 from penstock.packing.columns import row_checksum
 from penstock.packing.fields import restored
 from penstock.packing.index import Columns, open_index
@@ -31,10 +31,11 @@ from penstock.packing.layout import (
 )
 from penstock.packing.manifest import Manifest, read_manifest
 from penstock.packing.mapping import MappedShard
-from penstock.packing.ranges import advised, gathered, places_of, resident_share, stored_rows
+from penstock.packing.ranges import gathered, stored_rows
 from penstock.packing.row_checks import BLOCK_BITS, RowChecks
-from penstock.samples import RESERVED, Field, Origin, Raw, ReadSample, Sample, Schema, Subset, sample_at
-from penstock.storage.advising import DONE, SOON
+from penstock.samples import RESERVED, Field, Origin, Raw, ReadSample, Sample, Schema, Subset
+from penstock.samples.mapped_store import MappedStore, Stretches
+from penstock.samples.store import ImageStorage, Places, objects
 from penstock.storage.locations import refuses_urls
 
 if TYPE_CHECKING:
@@ -45,13 +46,13 @@ if TYPE_CHECKING:
 KEPT_GROUPS = 2
 
 
-class Pack(Sealed):
+class Pack(MappedStore):
     """A pack on disk as a Source: mapped, safe in threads, pickled as its path."""
 
     @refuses_urls()
     def __init__(self, path: str | Path, *, verify: bool = False) -> None:
         # Absolute, so that a pack stays readable when the working directory changes.
-        self.path = Path(path).absolute()
+        self._path = Path(path).absolute()
         self.verify_on_read = verify
         self.manifest: Manifest = read_manifest(self.path)
         self._open()
@@ -80,12 +81,12 @@ class Pack(Sealed):
     # What it is
 
     @property
-    def schema(self) -> Schema:
-        return self.manifest.schema
+    def path(self) -> Path:
+        return self._path
 
     @property
-    def classes(self) -> tuple[str, ...]:
-        return self.manifest.schema.classes
+    def schema(self) -> Schema:
+        return self.manifest.schema
 
     @property
     def splits(self) -> dict[str, int]:
@@ -98,18 +99,24 @@ class Pack(Sealed):
         return dict(self.manifest.statistics)
 
     @property
-    def encoded_images(self) -> bool:
-        """Whether the bytes of a sample are those of an image file, so that packing it again may keep them."""
+    def image_storage(self) -> ImageStorage | None:
+        """As image files or as pixels; other codecs and several images a sample are decoded by `decode`."""
         pixels = [field for field in self.schema.fields if field.kind in ("image", "mask")]
-        return len(pixels) == 1 and self.manifest.codec not in ("raw", "h264", "none")
+        if self.manifest.codec == "raw" and self.schema.image is not None:
+            return "raw"
+        return "encoded" if len(pixels) == 1 and self.manifest.codec not in ("raw", "h264", "none") else None
+
+    def made_from(self) -> dict[str, Any]:
+        return dict(self.manifest.made_from)
+
+    @property
+    def has_gaps(self) -> bool:
+        return bool(self.manifest.skipped)
 
     def __len__(self) -> int:
         return self.manifest.samples
 
     # A sample
-
-    def __getitem__(self, index: int) -> Sample:
-        return sample_at(self, index)
 
     def read(self, index: int) -> Raw:
         """The bytes of a sample, as a view of the mapped shard."""
@@ -156,7 +163,7 @@ class Pack(Sealed):
             return [self.annotations(index) for index in indices.tolist()]
         names = (*RESERVED, *(field.name for field in fields))
         try:
-            rows = stored_rows(names, self._checked(indices), self._mapped, indices)
+            rows = stored_rows(names, self._checked(indices), self.mapped_file, indices)
         except UNREADABLE_ARROW:  # one by one, it is found which
             return [self.annotations(index) for index in indices.tolist()]
         samples = [dict(zip(names, row, strict=True)) for row in rows]
@@ -179,7 +186,7 @@ class Pack(Sealed):
     def _shard_of(self, index: int) -> MappedShard:
         if not self._known[index >> BLOCK_BITS]:
             self._checks.check_block(index >> BLOCK_BITS)
-        return self._mapped(self._shard[index])
+        return self.mapped_file(self._shard[index])
 
     @functools.cached_property
     def _types(self) -> dict[str, Any]:
@@ -187,7 +194,7 @@ class Pack(Sealed):
         side = int(self.columns["width"][0]), int(self.columns["height"][0])
         return column_types(self.schema, side if self.manifest.codec == "raw" else None)
 
-    def _mapped(self, number: int) -> MappedShard:
+    def mapped_file(self, number: int) -> MappedShard:
         return self._shards[number] or self._map(number)
 
     def _stored(self, index: int, name: str) -> Any:
@@ -283,11 +290,6 @@ class Pack(Sealed):
 
     # What flows ask of many samples at once
 
-    @property
-    def stores_pixels(self) -> bool:
-        """Whether images are stored as plain pixels, which need no decoding."""
-        return self.manifest.codec == "raw" and self.schema.image is not None
-
     def fingerprint(self) -> str:
         """Changes with whatever is in the pack."""
         return xxhash.xxh3_128_hexdigest((self.path / MANIFEST_NAME).read_bytes())
@@ -304,40 +306,24 @@ class Pack(Sealed):
             return None
         return int(width[0]), int(height[0])
 
-    def pixel_places(self, indices: NDArray[np.int64]) -> tuple[tuple[Any, ...], NDArray[np.int64]]:
+    def pixel_places(self, indices: NDArray[np.int64]) -> Places:
         """For codec raw: the mapped shards, and for each image which one, where in it, width and height."""
-        return places_of(self._checked(indices), self._mapped, indices, ("offset", "width", "height"))
+        columns = self._checked(indices)
+        return self.places_in(*(columns[name][indices] for name in ("shard", "offset", "width", "height")))
 
-    def encoded_places(self, indices: NDArray[np.int64]) -> tuple[tuple[Any, ...], NDArray[np.int64]] | None:
+    def encoded_places(self, indices: NDArray[np.int64]) -> Places | None:
         """The mapped shards, and for each encoded image which one, where in it, and its bytes; None if each is
         checked when it is read."""
-        return (
-            None
-            if self.verify_on_read
-            else places_of(self._checked(indices), self._mapped, indices, ("offset", "length"))
-        )
+        return None if self.verify_on_read else self.places_in(*self.stretches_of(indices))
 
-    def shard_numbers(self, indices: NDArray[np.int64]) -> NDArray[Any]:
-        """The shard of each of these samples."""
-        numbers: NDArray[Any] = self._checked(indices)["shard"][indices]
-        return numbers
+    def stretches_of(self, indices: NDArray[np.int64]) -> Stretches:
+        columns = self._checked(indices)
+        return Stretches(*(columns[name][indices] for name in ("shard", "offset", "length")))
 
     @property
     def bytes(self) -> int:
         """The size of all shards."""
         return sum(shard.bytes for shard in self.manifest.shards)
-
-    def will_need(self, indices: NDArray[np.int64]) -> int:
-        """Ask the system to read these samples ahead; how many bytes that are."""
-        return advised(self._checked(indices), self._mapped, indices, SOON)
-
-    def give_back(self, indices: NDArray[np.int64]) -> None:
-        """Let go of the pages that only these samples are on."""
-        advised(self._checked(indices), self._mapped, indices, DONE, inner=True)
-
-    def resident_share(self, indices: NDArray[np.int64]) -> float:
-        """Which share of these samples is in memory, by their first pages."""
-        return resident_share(self._checked(indices), self._mapped, indices)
 
     def group_numbers(self) -> NDArray[Any]:
         """A number for each sample that is the same within a group: a hash of its name, nothing to parse."""
@@ -349,16 +335,16 @@ class Pack(Sealed):
         if label is not None and name == label.name:
             return columns["label"][indices]
         field = self.schema[name]
-        values = gathered(name, columns, self._mapped, indices)
+        values = gathered(name, columns, self.mapped_file, indices)
         if values is None:
-            return np.array([self.annotations(index)[name] for index in indices.tolist()])
+            return objects([self.annotations(index)[name] for index in indices.tolist()])
         return values if field.shape is None else values.reshape(len(indices), *field.shape)
 
     def table(self, names: list[str] | None = None) -> pa.Table:
         """The shards as one pyarrow table over mapped memory."""
         import pyarrow as pa
 
-        shards = [self._mapped(number) for number in range(len(self._shards))]
+        shards = [self.mapped_file(number) for number in range(len(self._shards))]
         batches = [batch for shard in shards for batch in shard.valid_batches(names)]
         return pa.Table.from_batches(batches)
 

@@ -17,8 +17,6 @@ from numpy.typing import NDArray
 
 from penstock.seeds import name_bits
 
-# The samples between two blocks of one video: no clip of 11 frames at stride 2 reaches across.
-DEFAULT_GUARD = 24
 GAP = "gap"
 
 # How far a cut may move to a better place, in samples.

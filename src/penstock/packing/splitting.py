@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from penstock.errors import RecipeError
 from penstock.packing.options import AUTO, DEFAULT_SPLIT, PackOptions, parse_split
-from penstock.packing.splits import DEFAULT_GUARD, GAP, Blocks, assign_splits, cut_in_order, ordered_names
-from penstock.samples import Source, column_of
+from penstock.packing.splits import GAP, Blocks, assign_splits, cut_in_order, ordered_names
+from penstock.samples import Store
 
 # A table of groups × classes beyond this would not fit in memory; the split is then not balanced by class.
 MOST_COUNTS = 50_000_000
@@ -35,7 +35,7 @@ class SplitPlan:
         return self.names[int(self.codes[part])]
 
 
-def plan_splits(source: Source, options: PackOptions) -> SplitPlan:
+def plan_splits(source: Store, options: PackOptions) -> SplitPlan:
     """Decide the split of every sample of a source with random access."""
     own = _own(source, "split") if options.split == AUTO else None
     if own is not None:
@@ -46,7 +46,7 @@ def plan_splits(source: Source, options: PackOptions) -> SplitPlan:
         groups = np.array([str(index) for index in range(len(source))])
     names, inverse = np.unique(groups.astype(str), return_inverse=True)
     if len(names) == 1 and len(fractions) > 1:
-        return _in_order(len(source), fractions, getattr(source, "guard", lambda position: 0))
+        return _in_order(len(source), fractions, source.guard)
     counts = np.bincount(inverse, minlength=len(names)).astype(np.int64)
     codes = assign_splits(names.tolist(), counts, _label_counts(source, inverse, len(names)), fractions, options.seed)
     return SplitPlan(tuple(fractions), codes[inverse], f"by group, {_in_words(fractions)}, seed {options.seed}")
@@ -60,7 +60,7 @@ def plan_part_splits(parts: Any, classes: int, options: PackOptions) -> SplitPla
     fractions = _fractions(options)
     names, inverse = np.unique(np.array([part.group for part in parts]), return_inverse=True)
     if len(parts) == 1 and len(fractions) > 1:
-        return _in_order(parts[0].expected, fractions, getattr(parts[0], "guard", lambda position: DEFAULT_GUARD))
+        return _in_order(parts[0].expected, fractions, parts[0].guard)
     counts = np.bincount(inverse, [part.expected for part in parts], len(names)).astype(np.int64)
     label_counts = np.zeros((len(names), classes), np.int64)
     for part, group in zip(parts, inverse, strict=True):
@@ -104,20 +104,20 @@ def _in_order(expected: int, fractions: dict[str, float], guard: Callable[[int],
     return SplitPlan((*fractions, GAP), np.zeros(0, np.int16), how, blocks)
 
 
-def _own(source: Source, name: str) -> NDArray[Any] | None:
+def _own(source: Store, name: str) -> NDArray[Any] | None:
     """A column of a source that has such a column."""
     try:
-        return column_of(source, name)
+        return source.column(name)
     except KeyError:
         return None
 
 
-def _label_counts(source: Source, groups: NDArray[np.intp], group_count: int) -> NDArray[np.int64]:
+def _label_counts(source: Store, groups: NDArray[np.intp], group_count: int) -> NDArray[np.int64]:
     """How often each class occurs in each group; without columns where the source does not say."""
     if group_count * len(source.schema.classes) > MOST_COUNTS:
         return np.zeros((group_count, 0), np.int64)
-    if hasattr(source, "label_counts"):
-        per_sample = source.label_counts()
+    per_sample = source.label_counts()
+    if per_sample is not None:
         counts = np.zeros((group_count, per_sample.shape[1]), np.int64)
         np.add.at(counts, groups, per_sample)
         return counts

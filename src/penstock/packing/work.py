@@ -17,7 +17,7 @@ from penstock.packing.layout import GOP_FRAMES
 from penstock.packing.options import PackOptions
 from penstock.packing.parallel import ProcessPool, in_order, thread_pool
 from penstock.packing.preparing import BadSample, Preparation, Row, prepare_range, prepare_raws
-from penstock.samples import Part, Raw, Source
+from penstock.samples import Raw, Segment, Store
 from penstock.storage.blocks import Blocks
 
 # What one task may hold: enough to make handing it over cheap, little enough that many fit in memory.
@@ -45,7 +45,7 @@ class Prepared(NamedTuple):
 
 
 def prepared_samples(
-    source: Source, preparation: Preparation, sampled: NDArray[np.int64], start: Place, memory: Blocks
+    source: Store, preparation: Preparation, sampled: NDArray[np.int64], start: Place, memory: Blocks
 ) -> Iterator[Prepared]:
     """The rows of a source with random access, from a place on."""
     options = preparation.options
@@ -73,7 +73,7 @@ def prepared_samples(
         pool.shutdown(cancel_futures=True)
 
 
-def prepared_parts(parts: Sequence[Part], preparation: Preparation, start: Place) -> Iterator[Prepared]:
+def prepared_parts(parts: Sequence[Segment], preparation: Preparation, start: Place) -> Iterator[Prepared]:
     """The rows of a source made of parts: read in order here, decoded and encoded by the workers."""
     options = preparation.options
     pool = thread_pool(options.worker_count)
@@ -138,7 +138,7 @@ class _Run(NamedTuple):
     bad: BadSample | None = None
 
 
-def _runs(parts: Sequence[Part], start: Place, options: PackOptions) -> Iterator[_Run]:
+def _runs(parts: Sequence[Segment], start: Place, options: PackOptions) -> Iterator[_Run]:
     """All parts from a place on; one that cannot be read to its end is left out from there when the user says so."""
     for number in range(start.part, len(parts)):
         part = parts[number]
@@ -153,7 +153,7 @@ def _runs(parts: Sequence[Part], start: Place, options: PackOptions) -> Iterator
             yield _Run(number, [], _rest_of(part, following, error.reasons))
 
 
-def _rest_of(part: Part, first: int, reason: str) -> BadSample:
+def _rest_of(part: Segment, first: int, reason: str) -> BadSample:
     """All samples of a part from one on, as far as it is known how many there are."""
     if not part.expected:
         return BadSample(part.key, reason)

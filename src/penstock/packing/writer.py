@@ -18,7 +18,7 @@ from penstock.packing.fields import typed_schema
 from penstock.packing.index import open_index, write_index
 from penstock.packing.journal import FinishedShard, Journal
 from penstock.packing.locking import writer_lock
-from penstock.packing.manifest import Manifest, ShardEntry, origin_of, skipped_count
+from penstock.packing.manifest import Manifest, ShardEntry, handed_on, skipped_count
 from penstock.packing.options import AUTO, PackOptions, make_options
 from penstock.packing.parallel import thread_pool
 from penstock.packing.places import Places
@@ -31,8 +31,7 @@ from penstock.packing.splitting import SplitPlan, plan_part_splits, plan_splits
 from penstock.packing.stamps import stamp_of_part
 from penstock.packing.statistics import SAMPLE_COUNT, ChannelSums
 from penstock.packing.work import TASK_BYTES, Place, Prepared, prepared_parts, prepared_samples
-from penstock.problems import as_source
-from penstock.samples import Part, Source
+from penstock.samples import Segment, Source, Store, Subset, as_store
 from penstock.seeds import random_bits
 from penstock.storage.blocks import Blocks
 from penstock.storage.locations import refuses_urls
@@ -57,7 +56,7 @@ def pack(
     progress   show a bar on stderr, by default when that is a terminal; False also leaves out warnings and advice
     """
     chosen = make_options(options)
-    opened: Source = as_source(source)
+    opened = as_store(source)
     if progress is not False:
         tell_before(opened, chosen)
     return write_pack(opened, path, resume=resume, overwrite=overwrite, progress=progress, **options)
@@ -74,7 +73,7 @@ def write_pack(
 ) -> Pack:
     """The same without a word before it."""
     chosen = make_options(options)
-    opened: Source = as_source(source)
+    opened = as_store(source)
     places = Places(path)
     places.target.parent.mkdir(parents=True, exist_ok=True)
     with writer_lock(places.target):
@@ -87,7 +86,7 @@ def write_pack(
     return Pack(path)
 
 
-def _write(source: Source, places: Places, options: PackOptions, resume: bool, progress: bool | None) -> None:
+def _write(source: Store, places: Places, options: PackOptions, resume: bool, progress: bool | None) -> None:
     writer = _PackWriter(source, places, options, resume)
     try:
         with ProgressBar(writer.expected, progress) as bar:
@@ -102,14 +101,13 @@ def _write(source: Source, places: Places, options: PackOptions, resume: bool, p
 class _PackWriter:
     """One run of packing: the source, the plan, and what has been finished so far."""
 
-    def __init__(self, source: Source, places: Places, options: PackOptions, resume: bool) -> None:
+    def __init__(self, source: Store, places: Places, options: PackOptions, resume: bool) -> None:
         self.source, self.places = source, places
-        self.parts: tuple[Part, ...] | None = tuple(source.parts) if hasattr(source, "parts") else None
+        self.parts: tuple[Segment, ...] | None = None if source.parts is None else tuple(source.parts)
         self.schema = typed_schema(source)
         self.options = self._resolved(options)
         self.measures_all = self._measures_all()
-        default_codec = getattr(source, "default_codec", "png")
-        self.preparation = Preparation(self.schema, self.options, default_codec, not self.measures_all)
+        self.preparation = Preparation(self.schema, self.options, source.default_codec, not self.measures_all)
         self.splits = self._plan_splits()
         self.journal = self._open_journal(resume)
         self.sums = ChannelSums()
@@ -126,7 +124,7 @@ class _PackWriter:
     def _resolved(self, options: PackOptions) -> PackOptions:
         """Options that need knowledge of the source."""
         if self.parts is not None and options.codec == AUTO:
-            options = replace(options, codec=getattr(self.source, "default_codec", "png"))
+            options = replace(options, codec=self.source.default_codec)
         if options.codec == "h264" and (self.parts is None or "frame" not in self.schema):
             raise RecipeError("codec h264 is for videos, whose frames come in order; use jpeg, png, webp or raw here.")
         if self.parts is not None and options.executor == "process":
@@ -140,7 +138,7 @@ class _PackWriter:
 
     def _measures_all(self) -> bool:
         """Whether every image is decoded anyway, so that the statistics cover all of them."""
-        keeps = getattr(self.source, "encoded_images", False) and self.options.codec == AUTO
+        keeps = self.source.encoded_images and self.options.codec == AUTO
         must_decode = self.options.validate or self.options.changes_pixels or not keeps
         return must_decode or len(self.source) <= SAMPLE_COUNT
 
@@ -255,15 +253,14 @@ class _PackWriter:
             options=self.options.content(),
             made_from=self._made_from(),
             skipped=tuple(self.skipped),
-            notes={"split": self.splits.how, **(self.source.notes() if hasattr(self.source, "notes") else {})},
+            notes={"split": self.splits.how, **self.source.notes()},
         )
 
     def _codec_name(self) -> str:
         if self.schema.image is None:
             return "none"
         if self.options.codec == AUTO:
-            kept = getattr(self.source, "encoded_images", False)
-            return "kept" if kept else self.preparation.default_codec
+            return "kept" if self.source.encoded_images else self.preparation.default_codec
         return self.options.codec
 
     def _statistics(self, samples: int) -> dict[str, Any]:
@@ -272,7 +269,14 @@ class _PackWriter:
         return {"mean": mean, "std": std, "images": self.sums.images, "of": of}
 
     def _made_from(self) -> dict[str, Any]:
-        return {"source": type(self.source).__name__, **origin_of(self.source)}
+        return {"source": self.source.kind.__name__, **told_origin(self.source)}
+
+
+def told_origin(source: Store) -> dict[str, Any]:
+    """What a source says of where its samples come from; a pack says what is handed on."""
+    while isinstance(source, Subset):
+        source = source.source
+    return handed_on(source.made_from()) if isinstance(source, Pack) else dict(source.made_from())
 
 
 class _OpenShard:

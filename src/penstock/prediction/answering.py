@@ -11,7 +11,7 @@ import torch
 
 from penstock.errors import RecipeError, one_of
 from penstock.prediction.models import Model
-from penstock.samples import Source, annotations_of
+from penstock.samples import Store
 from penstock.tasks.task import Answers, Batch, batched
 
 AUTO = "auto"
@@ -58,7 +58,7 @@ class Answered(NamedTuple):
 
 
 def answered(
-    model: Model, source: Source, options: AnswerOptions, ask: Callable[[Batch], Answers]
+    model: Model, source: Store, options: AnswerOptions, ask: Callable[[Batch], Answers]
 ) -> Iterator[Answered]:
     """Every sample of a source, in order."""
     on_bad = "substitute" if options.on_bad_sample == "skip" else "raise"
@@ -89,7 +89,7 @@ def _shown(batches: Any, total: int, progress: bool) -> Generator[Batch]:
             bar.advance(task, len(batch["index"]))
 
 
-def rows_of(model: Model, source: Source, found: Answered, *, lists_problems: bool) -> list[dict[str, Any]]:
+def rows_of(model: Model, source: Store, found: Answered, *, lists_problems: bool) -> list[dict[str, Any]]:
     """Rows of the table: which sample, then the answer; a sample without an answer has empty places.
 
     Where a task has several rows of a sample, or none, each says as `sample` which one it is of.
@@ -108,9 +108,9 @@ def _nothing(value: Any) -> Any:
     return float("nan") if isinstance(value, float) else "" if isinstance(value, str) else None
 
 
-def sample_name(source: Source, index: int) -> dict[str, Any]:
+def sample_name(source: Store, index: int) -> dict[str, Any]:
     """The columns that tell which sample a row is of."""
-    key = annotations_of(source, index).get("key") if hasattr(source, "annotations") else None
+    key = source.annotations(index).get("key") if source.knows_annotations else None
     return {"image_path": str(key)} if key else {"index": index}
 
 

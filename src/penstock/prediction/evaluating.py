@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from penstock.prediction.answering import AnswerOptions
     from penstock.prediction.models import Model
     from penstock.runs.run import Run
-    from penstock.samples import Source
+    from penstock.samples import Store
 
 
 @dataclass(frozen=True, eq=False)
@@ -157,7 +157,7 @@ def _refuse_unused(given: Mapping[str, Any]) -> None:
 
 
 def _evaluate_videos(
-    model: Model, source: Source, options: AnswerOptions, min_bout_frames: Any, videos: Any
+    model: Model, source: Store, options: AnswerOptions, min_bout_frames: Any, videos: Any
 ) -> Evaluation:
     import pandas as pd
 

@@ -12,7 +12,7 @@ from penstock.opening import kind_of
 from penstock.opening import open as open_any
 from penstock.prediction.image_arrays import ImageArrays, are_in_memory, image_arrays
 from penstock.prediction.image_files import image_files
-from penstock.samples import Source
+from penstock.samples import Source, Store, as_store
 from penstock.sources.rasters.rasters import raster_paths
 from penstock.training.data_splits import training_data
 from penstock.training.options import DataOptions
@@ -22,10 +22,10 @@ SIMPLY_IMAGES = ("Images", "Boxes", "Rasters", "")
 TABLES = (".csv", ".tsv", ".txt", ".json", ".xml")
 
 
-def source_for_prediction(data: Any) -> Source:
+def source_for_prediction(data: Any) -> Store:
     """A Source as it is; images in memory; files, folders, patterns and lists of them; else as `penstock.open` does."""
     if isinstance(data, Source):
-        return data
+        return as_store(data)
     if are_in_memory(data):
         return image_arrays(data)
     if isinstance(data, Sequence) and not isinstance(data, str):
@@ -35,14 +35,14 @@ def source_for_prediction(data: Any) -> Source:
         raise RecipeError(f"data must be {what}, not {type(data).__name__}.")
     if _is_simply_images(data):
         return image_files(data)
-    source: Source = open_any(data)
+    source: Store = open_any(data)
     return source
 
 
-def files_or_source(data: Any) -> list[Path] | ImageArrays | Source:
+def files_or_source(data: Any) -> list[Path] | ImageArrays | Store:
     """Image files and rasters by their paths, as they are given; images in memory; all else as a Source."""
     if isinstance(data, Source):
-        return data
+        return as_store(data)
     if are_in_memory(data):
         return image_arrays(data)
     if isinstance(data, Sequence) and not isinstance(data, str):
@@ -58,11 +58,9 @@ def _is_simply_images(data: Any) -> bool:
     return is_missing or (Path(data).suffix not in TABLES and kind_of(data) in SIMPLY_IMAGES)
 
 
-def source_for_evaluation(data: Any, split: str | None) -> Source:
+def source_for_evaluation(data: Any, split: str | None) -> Store:
     """A Source or what `penstock.open` takes; with `split` that part of it, by the rule of packing."""
     if split is None:
-        if isinstance(data, Source):
-            return data
-        source: Source = open_any(data)
+        source: Store = as_store(data) if isinstance(data, Source) else open_any(data)
         return source
     return training_data(data, DataOptions(train=split, val=None)).train

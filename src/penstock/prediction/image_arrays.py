@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from penstock.codecs.images import decode_image, encode_image, upright
 from penstock.errors import DataError, Problem
-from penstock.samples import Field, Origin, Raw, Sample, Schema, sample_at
+from penstock.samples import Field, Origin, Raw, Sample, Schema, Store
 
 Pixels = NDArray[np.uint8]
 EXPECTED = "expected an array H×W×3 of uint8, RGB"
@@ -22,20 +22,15 @@ CONVERTED_MODES = ("RGB", "RGBA", "RGBX", "L", "LA", "P", "PA", "1", "CMYK", "YC
 DEEP_MODES = ("I;16", "I;16L", "I;16B")
 
 
-class ImageArrays:
+class ImageArrays(Store):
     """Pixels in the order in which they were given; the key of each is its number."""
-
-    schema = Schema((Field("image", "image"),))
-    classes: tuple[str, ...] = ()
 
     def __init__(self, images: Sequence[Pixels]) -> None:
         self.images = list(images)
+        self._schema = Schema((Field("image", "image"),))
 
     def __len__(self) -> int:
         return len(self.images)
-
-    def __getitem__(self, index: int) -> Sample:
-        return sample_at(self, index)
 
     def __repr__(self) -> str:
         return f"ImageArrays({len(self):,} images)"

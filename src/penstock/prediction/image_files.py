@@ -12,28 +12,27 @@ from numpy.typing import NDArray
 
 from penstock.codecs.images import decode_image
 from penstock.errors import DataError, Problem
-from penstock.samples import Field, Origin, Raw, Sample, Schema, sample_at
+from penstock.samples import Field, Origin, Raw, Sample, Schema, Store
+from penstock.samples.store import ImageStorage
 from penstock.sources.paths import IMAGE_ENDINGS, expand, files_below, origin_of, read_bytes
 from penstock.storage.file_names import readable_name
 
 PathLike = str | os.PathLike[str]
 
 
-class ImageFiles:
+class ImageFiles(Store):
     """Images in the order in which they were given; the key of each is its path."""
-
-    encoded_images = True
-    schema = Schema((Field("image", "image"),))
-    classes: tuple[str, ...] = ()
 
     def __init__(self, files: Iterable[PathLike]) -> None:
         self.files = [os.fspath(file) for file in files]
+        self._schema = Schema((Field("image", "image"),))
 
     def __len__(self) -> int:
         return len(self.files)
 
-    def __getitem__(self, index: int) -> Sample:
-        return sample_at(self, index)
+    @property
+    def image_storage(self) -> ImageStorage:
+        return "encoded"
 
     def __repr__(self) -> str:
         return f"ImageFiles({len(self):,} images)"

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from penstock.errors import Problem, RecipeError, nearest, require
-from penstock.samples import Source
+from penstock.samples import Store
 from penstock.storage.locations import refuses_urls
 
 if TYPE_CHECKING:
@@ -202,7 +202,7 @@ def _saved(table: Any, target: Path) -> Any:
     return table
 
 
-def _batches(model: Model, source: Source, options: AnswerOptions) -> Iterator[list[dict[str, Any]]]:
+def _batches(model: Model, source: Store, options: AnswerOptions) -> Iterator[list[dict[str, Any]]]:
     from penstock.prediction.answering import answered, rows_of
 
     for found in answered(model, source, options, model.answer):

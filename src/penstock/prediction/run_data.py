@@ -8,12 +8,12 @@ from typing import Any
 
 from penstock.errors import RecipeError
 from penstock.runs.run import Run, data_words
-from penstock.samples import Source
+from penstock.samples import Store
 from penstock.training.data_splits import TrainingData, is_pair, names_file, training_data
 from penstock.training.options import DataOptions
 
 
-def run_split(run: Any, split: str | None = None) -> Source:
+def run_split(run: Any, split: str | None = None) -> Store:
     """One split of the data that a Run was trained on; by default the one that it was validated with."""
     options = _data_options(_run(run))
     if names_file(options.val):
@@ -30,7 +30,7 @@ def run_split(run: Any, split: str | None = None) -> Source:
     return found
 
 
-def _one_of_two(data: TrainingData, split: str | None) -> Source:
+def _one_of_two(data: TrainingData, split: str | None) -> Store:
     """Training or validation of a Run that took both from different data."""
     parts = {"train": data.train, "val": data.val}
     chosen = parts.get(split or "val")

@@ -21,7 +21,7 @@ from penstock.recipes.recipe import Recipe
 from penstock.recipes.training_steps import training_of
 from penstock.reporting.timelines import checked_page, write_timeline
 from penstock.runs.layout import SETTINGS
-from penstock.samples import Field, Source
+from penstock.samples import Field, Source, Store, as_store
 from penstock.storage.locations import refuses_urls
 
 USUAL_SIZE, USUAL_BATCH = 224, 64
@@ -134,7 +134,7 @@ def _case(
         spelling = Spelling(data=path, kind=PACK_COMMANDS.get(kind_of(path), "data"))
         return usual_flow(open_any(path), batch_size), step, spelling, path
     if isinstance(what, Source):
-        return usual_flow(what, batch_size), step, Spelling(), ""
+        return usual_flow(as_store(what), batch_size), step, Spelling(), ""
     raise RecipeError(f"doctor takes a Flow, a Source, a Recipe or a path, not {type(what).__name__}.")
 
 
@@ -163,7 +163,7 @@ def is_recipe(path: str | os.PathLike[str]) -> bool:
     return file.suffix in (".yaml", ".yml") or (file / SETTINGS).is_file()
 
 
-def usual_flow(source: Source, batch_size: int) -> Flow:
+def usual_flow(source: Store, batch_size: int) -> Flow:
     """What most trainings on images do: shuffle, crop and resize at random, mirror."""
     flow = Flow(source).shuffle()
     if source.schema.image is not None:

@@ -5,21 +5,21 @@ from __future__ import annotations
 from typing import Any
 
 from penstock.problems import known_problems
-from penstock.samples import Source
+from penstock.samples import Store
 
 SHOWN_CLASSES = 12
 
 
-def source_facts(path: str, source: Source) -> dict[str, Any]:
+def source_facts(path: str, source: Store) -> dict[str, Any]:
     """What is known without reading every sample."""
     return {
         "path": path,
-        "format": type(source).__name__,
+        "format": source.kind.__name__,
         "samples": len(source),
         "fields": {field.name: field.kind for field in source.schema.fields},
         "classes": list(source.schema.classes),
-        "columns": dict(getattr(source, "taken", {})),
-        "left_out": dict(getattr(source, "left_out", {})),
+        "columns": dict(source.taken),
+        "left_out": dict(source.left_out),
         "problems": sum(not problem.warning for problem in known_problems(source)),
     }
 

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from penstock.errors import DataError, Problem
-from penstock.problems import as_source, known_problems
-from penstock.samples import Part, Source, Streamed, describe
+from penstock.problems import known_problems
+from penstock.samples import Segment, Source, Store, as_store
 from penstock.sources.repeats import lines_of
 from penstock.wording import counted, counted_names
 
@@ -56,34 +56,27 @@ def check(source: Source | str | os.PathLike[str], *, decode: bool = False) -> C
 
     `decode` also decodes every sample fully, in threads, to find damage inside that headers do not show.
     """
-    opened: Source = as_source(source)
+    opened = as_store(source)
     known = known_problems(opened)
-    found = [*known, *(problem for problem in _asked(opened, "damage") if problem not in known)]
+    found = [*known, *(problem for problem in opened.damage() if problem not in known)]
     if decode:
         files = {problem.file for problem in found}
         found += [problem for problem in _decode_all(opened) if problem.file not in files]
     return CheckResult(tuple(found), _counts(opened))
 
 
-def _asked(source: Source, name: str) -> list[Problem]:
-    """What an optional method of a source reports."""
-    method = getattr(source, name, None)
-    return list(method()) if method is not None else []
-
-
-def _counts(source: Source) -> dict[str, int]:
-    more = getattr(source, "counts", None)
-    counts = {"classes": len(source.schema.classes), **(more() if more is not None else {})}
+def _counts(source: Store) -> dict[str, int]:
+    counts = {"classes": len(source.schema.classes), **source.counts()}
     try:
         return {"samples": len(source), **counts}
     except DataError:  # a source that counts by reading cannot count damaged files, which are already reported
         return counts
 
 
-def _decode_all(source: Source) -> Iterator[Problem]:
+def _decode_all(source: Store) -> Iterator[Problem]:
     """Decode everything, in order within a part, and report what fails."""
     with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
-        if isinstance(source, Streamed):
+        if source.parts is not None:
             tasks = [pool.submit(_decode_part, part) for part in source.parts]
         else:
             starts = range(0, len(source), _TASK_SAMPLES)
@@ -92,17 +85,17 @@ def _decode_all(source: Source) -> Iterator[Problem]:
             yield from task.result()
 
 
-def _decode_range(source: Source, start: int) -> list[Problem]:
+def _decode_range(source: Store, start: int) -> list[Problem]:
     problems = []
     for index in range(start, min(start + _TASK_SAMPLES, len(source))):
         reason = _failure(source, index)
         file = _file(source, index) if reason else None
         if file is not None:
-            problems.append(Problem(file, None, f"{describe(source, index)}: {reason}", _REMEDY))
+            problems.append(Problem(file, None, f"{source.describe(index)}: {reason}", _REMEDY))
     return problems
 
 
-def _failure(source: Source, index: int) -> str:
+def _failure(source: Store, index: int) -> str:
     """Why a sample cannot be had; empty when it can."""
     try:
         source.decode(source.read(index))
@@ -111,18 +104,17 @@ def _failure(source: Source, index: int) -> str:
     return ""
 
 
-def _file(source: Source, index: int) -> str | None:
+def _file(source: Store, index: int) -> str | None:
     """The file behind a sample, or its name where the source does not say; None for a missing one, said before."""
-    origin = getattr(source, "origin", None)
-    if origin is None:
-        return describe(source, index)
+    if not source.tells_origins:
+        return source.describe(index)
     try:
-        return str(origin(index).file)
+        return str(source.origin(index).file)
     except OSError as error:
         return None if any(problem.unreadable for problem in known_problems(source)) else str(error.filename)
 
 
-def _decode_part(part: Part) -> list[Problem]:
+def _decode_part(part: Segment) -> list[Problem]:
     """Decode a part in order; one that breaks off is reported with the sample where it did."""
     index = 0
     try:

@@ -13,7 +13,7 @@ from penstock.augment.pixelwise import Channels, Normalize
 from penstock.augment.resizes import RandomResizedCrop
 from penstock.errors import RecipeError, refuse_unused, require
 from penstock.flow.flow import Flow
-from penstock.samples import Source
+from penstock.samples import Source, Store, as_store
 from penstock.tasks import data_checks, image_flows
 from penstock.tasks.labelled import labelled
 from penstock.tasks.task import Answers, Batch, Goal, Judged, unused_settings
@@ -143,6 +143,7 @@ class Classification:
 
     def check(self, source: Source, purpose: str) -> None:
         """Raise a DataError or RecipeError where data do not fit; `purpose` is training, evaluation or prediction."""
+        source = as_store(source)
         data_checks.need_samples(source, purpose)
         data_checks.image_field(source, self.image)
         if purpose == "prediction":
@@ -155,13 +156,14 @@ class Classification:
 
     def fitted_to(self, source: Source) -> Classification:
         """With classes, class weights and channel statistics of the training data, where it takes them from there."""
+        source = as_store(source)
         fitted = self if self.classes else replace(self, classes=source.schema.classes)
         normalize = Normalize(self.normalize).resolved(source).statistics
         if fitted.class_weights == BALANCED:
             fitted = replace(fitted, class_weights=fitted._balanced(source))
         return replace(fitted, normalize=normalize)
 
-    def _balanced(self, source: Source) -> tuple[float, ...]:
+    def _balanced(self, source: Store) -> tuple[float, ...]:
         """Weights that let every class count the same in total; those without samples count as one sample."""
         seen = self._seen(source)
         counts = data_checks.class_counts(seen, "label", len(self.classes)) if "label" in seen.schema else np.ones(1)
@@ -169,7 +171,7 @@ class Classification:
         negatives = len(source) - counts if self.multi_label else counts.mean()
         return tuple((np.maximum(negatives, 1) / counts).tolist())
 
-    def _seen(self, source: Source) -> Source:
+    def _seen(self, source: Store) -> Store:
         """The source as the network's classes and our names of fields have it; labels that do not fit are left out."""
         label = data_checks.label_field(source, self.label, self.label_kind)
         fits = label is not None and set(source.schema.classes) <= set(self.classes)
@@ -177,10 +179,12 @@ class Classification:
 
     def training_flow(self, source: Source, *, seed: int, transform: Any = None, **options: Any) -> Flow:
         """Random crops and flips in the flow, behind an own transform; batches of levels, uint8."""
+        source = as_store(source)
         return image_flows.training_flow(self._seen(source), self._crops(), seed=seed, transform=transform, **options)
 
     def evaluation_flow(self, source: Source, **options: Any) -> Flow:
         """The middle of each image, with nothing random."""
+        source = as_store(source)
         return image_flows.evaluation_flow(self._seen(source), self._crops(), **options)
 
     def _crops(self) -> image_flows.Crops:

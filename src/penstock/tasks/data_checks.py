@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from penstock.errors import DataError, Problem, RecipeError, nearest
-from penstock.samples import Field, Source, Subset, annotations_of, column_of
+from penstock.samples import Field, Store, Subset
 from penstock.sources.reading import parse_classes
 
 
@@ -27,7 +27,7 @@ def checked_classes(classes: Any) -> tuple[str, ...]:
     return tuple(classes)
 
 
-def image_field(source: Source, name: str) -> str:
+def image_field(source: Store, name: str) -> str:
     """The field that holds the image: the one of this name, else the only one there is."""
     images = [field.name for field in source.schema.fields if field.kind == "image"]
     if name in images:
@@ -37,7 +37,7 @@ def image_field(source: Source, name: str) -> str:
     raise RecipeError(f"{name_of(source)} has no image called {name!r}; its images are: {', '.join(images) or 'none'}.")
 
 
-def label_field(source: Source, name: str, kind: str) -> str | None:
+def label_field(source: Store, name: str, kind: str) -> str | None:
     """The field that holds the label: the one of this name, else the only one of its kind; None where there is none."""
     fields = [field for field in source.schema.fields if _is_label(field, kind)]
     if name == "auto":
@@ -51,13 +51,13 @@ def _is_label(field: Field, kind: str) -> bool:
     return field.kind == kind and field.name != "box_label"
 
 
-def need_samples(source: Source, purpose: str) -> None:
+def need_samples(source: Store, purpose: str) -> None:
     """Refuse a source without samples."""
     if not len(source):
         raise _refused(source, f"there are no samples for {purpose}", "Choose another split, or other data")
 
 
-def need_label(source: Source, label: str | None, name: str, kind: str) -> str:
+def need_label(source: Store, label: str | None, name: str, kind: str) -> str:
     """Refuse a source without labels of this kind."""
     if label is not None:
         return label
@@ -67,7 +67,7 @@ def need_label(source: Source, label: str | None, name: str, kind: str) -> str:
     raise _refused(source, f"there is no field with {wanted}{asked}; there are {there}", "Choose data with labels")
 
 
-def need_known_classes(source: Source, label: str, classes: Sequence[str]) -> None:
+def need_known_classes(source: Store, label: str, classes: Sequence[str]) -> None:
     """Refuse samples of a class that the task does not have; classes that only have a name are no trouble."""
     own = source.schema.classes
     unknown = [number for number, name in enumerate(own) if name not in classes]
@@ -89,7 +89,7 @@ def need_known_classes(source: Source, label: str, classes: Sequence[str]) -> No
         raise DataError(problems)
 
 
-def need_two_classes(source: Source, label: str, classes: Sequence[str]) -> None:
+def need_two_classes(source: Store, label: str, classes: Sequence[str]) -> None:
     """Refuse training data in which there is nothing to tell apart."""
     own = source.schema.classes
     counts = class_counts(source, label, len(own))
@@ -102,7 +102,7 @@ def need_two_classes(source: Source, label: str, classes: Sequence[str]) -> None
         )
 
 
-def class_counts(source: Source, label: str, count: int) -> NDArray[np.int64]:
+def class_counts(source: Store, label: str, count: int) -> NDArray[np.int64]:
     """How many samples each class of the source has."""
     labels = labels_of(source, label)
     if labels.ndim == 2:
@@ -112,21 +112,20 @@ def class_counts(source: Source, label: str, count: int) -> NDArray[np.int64]:
     return counts
 
 
-def labels_of(source: Source, label: str) -> NDArray[Any]:
+def labels_of(source: Store, label: str) -> NDArray[Any]:
     """The label of every sample: from its column where there is one, else from the samples."""
     try:
-        return column_of(source, label)
+        return source.column(label)
     except KeyError:
-        return np.array([annotations_of(source, index)[label] for index in range(len(source))])
+        return np.array([source.annotations(index)[label] for index in range(len(source))])
 
 
 def name_of(source: Any) -> str:
     """How to call a source in an error message: its file, also below a subset."""
     if isinstance(source, Subset):
         return name_of(source.source)
-    path = getattr(source, "path", None)
-    return str(path) if path else type(source).__name__
+    return source.kind.__name__ if source.path is None else str(source.path)
 
 
-def _refused(source: Source, what: str, remedy: str) -> DataError:
+def _refused(source: Store, what: str, remedy: str) -> DataError:
     return DataError([Problem(name_of(source), None, what, remedy)])

@@ -11,7 +11,7 @@ from typing import Any
 
 from penstock.augment import CenterCrop, HorizontalFlip, RandomResizedCrop, Resize, VerticalFlip
 from penstock.flow.flow import Flow
-from penstock.samples import Source
+from penstock.samples import Store
 from penstock.tasks.transforms import transformed
 
 
@@ -27,7 +27,7 @@ class Crops:
     augment: bool
 
 
-def training_flow(source: Source, crops: Crops, *, seed: int, transform: Any, **options: Any) -> Flow:
+def training_flow(source: Store, crops: Crops, *, seed: int, transform: Any, **options: Any) -> Flow:
     """Shuffled, with the user's own transform first; without augmentation it fits to the size as it is."""
     flow = Flow(source, seed, **options).shuffle()
     if transform is not None:
@@ -40,7 +40,7 @@ def training_flow(source: Source, crops: Crops, *, seed: int, transform: Any, **
     return flow.map(VerticalFlip(crops.vertical_flip)) if crops.vertical_flip else flow
 
 
-def evaluation_flow(source: Source, crops: Crops, **options: Any) -> Flow:
+def evaluation_flow(source: Store, crops: Crops, **options: Any) -> Flow:
     """In order, with nothing random."""
     return _middle(Flow(source, **options), crops)
 

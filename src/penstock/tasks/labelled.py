@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from penstock.flow.making.clips import group_numbers
-from penstock.samples import RESERVED, Field, Sample, Schema, Source, Subset, column_of
+from penstock.flow.making.clips import number_videos
+from penstock.samples import RESERVED, Field, Numbers, Sample, Schema, Store, Subset
 from penstock.tasks.one_image import IMAGE, OneImage
 
 LABEL = "label"
 
 
-def labelled(source: Source, image: str, label: str | None, classes: Sequence[str]) -> Source:
+def labelled(source: Store, image: str, label: str | None, classes: Sequence[str]) -> Store:
     """The source with these two fields alone, under our names; as it is where nothing changes. Subsets stay subsets."""
     if _is_so_already(source.schema, image, label, classes):
         return source
@@ -33,9 +33,7 @@ def _is_so_already(schema: Schema, image: str, label: str | None, classes: Seque
 class Labelled(OneImage):
     """The image and the label of another source."""
 
-    changed_members: ClassVar = {**OneImage.changed_members, "gather": "_gathered", "group_numbers": "_group_numbers"}
-
-    def __init__(self, source: Source, image: str, label: str | None, classes: tuple[str, ...]) -> None:
+    def __init__(self, source: Store, image: str, label: str | None, classes: tuple[str, ...]) -> None:
         fields = [Field(IMAGE, "image")]
         if label is not None:
             fields.append(_label_field(source.schema[label], len(classes)))
@@ -55,22 +53,22 @@ class Labelled(OneImage):
 
     def _stored(self, name: str) -> NDArray[Any]:
         """The column of the other source; vectors of millions of frames come much faster gathered."""
-        gather = getattr(self.source, "gather", None)
-        found = None if gather is None else gather(name, np.arange(len(self.source)))
-        return column_of(self.source, name) if found is None else np.asarray(found)
+        found = self.source.gather(name, np.arange(len(self.source)))
+        return self.source.column(name) if found is None else np.asarray(found)
 
-    def _gathered(self, name: str, indices: NDArray[np.int64]) -> NDArray[Any]:
+    def gather(self, name: str, indices: Numbers) -> NDArray[Any] | None:
         if name != LABEL or self._label is None:
             raise KeyError(name)
-        return self._renumbered(self.source.gather(self._label, indices))  # type: ignore[attr-defined]
+        found = self.source.gather(self._label, indices)
+        return None if found is None else self._renumbered(found)
 
-    def _group_numbers(self) -> NDArray[Any]:
+    def group_numbers(self) -> NDArray[Any] | None:
         """Which video each frame is of; asked of the other source, because its numbers of frames tell it too."""
-        return group_numbers(self.source)
+        return None if self.source.group_numbers() is None else number_videos(self.source)
 
-    def _fingerprint(self) -> str:
-        inner: str = self.source.fingerprint()  # type: ignore[attr-defined]
-        return f"{inner} {self._image} {self._label} {self.schema.classes}"
+    def fingerprint(self) -> str | None:
+        inner = self.source.fingerprint()
+        return None if inner is None else f"{inner} {self._image} {self._label} {self.schema.classes}"
 
     def _renumbered(self, labels: NDArray[Any]) -> NDArray[Any]:
         return renumbered(labels, self._numbers, self.schema[LABEL].kind, len(self.schema.classes))

@@ -2,82 +2,33 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from typing import Any, ClassVar
+from abc import abstractmethod
 
 import numpy as np
 from numpy.typing import NDArray
 
-from penstock.samples import Raw, Sample, Schema, Source, annotations_of, column_of
+from penstock.samples import Numbers, Raw, Sample, Schema, Store, View
+from penstock.samples.store import ImageStorage
 
 IMAGE = "image"
-# What flows look for, to make images without a line of Python for each; true of the first image of a source.
-OF_THE_FIRST_IMAGE = (
-    "encoded_images",
-    "stores_pixels",
-    "image_sizes",
-    "uniform_image_size",
-    "pixel_places",
-    "encoded_places",
-)
-KEPT_MEMBERS = (
-    *OF_THE_FIRST_IMAGE,
-    "origin",
-    "problems",
-    "damage",
-    "will_need",
-    "give_back",
-    "resident_share",
-    "shard_numbers",
-    "group_numbers",
-    "statistics",
-    "path",
-)
 
 
-class OneImage(ABC):
-    """A view of another source; nothing is copied. Those who inherit say what stands beside the image."""
+class OneImage(View):
+    """A view of another store; nothing is copied. Those who inherit say what stands beside the image."""
 
-    # Members that say something else here, and what says it.
-    changed_members: ClassVar[dict[str, str]] = {"fingerprint": "_fingerprint"}
-
-    def __init__(self, source: Source, image: str, schema: Schema) -> None:
-        self.source, self.schema, self._image = source, schema, image
+    def __init__(self, source: Store, image: str, schema: Schema) -> None:
+        self.source, self._schema, self._image = source, schema, image
         self._numbers = numbers_of(source.schema.classes, schema.classes)
+        first = source.schema.image
+        self._shows_the_first = first is not None and first.name == image
 
     @abstractmethod
     def _renamed(self, sample: Sample) -> Sample:
         """The fields beside the image, under our names."""
 
-    @abstractmethod
-    def _fingerprint(self) -> str: ...
-
-    def __getattr__(self, name: str) -> Any:
-        """What the other source offers beyond the protocol; only that is offered here."""
-        if "source" not in self.__dict__ or name not in (*KEPT_MEMBERS, *self.changed_members):
-            raise AttributeError(name)
-        if name in OF_THE_FIRST_IMAGE and not self._shows_the_first_image:
-            raise AttributeError(name)
-        offered = getattr(self.source, name)
-        return getattr(self, self.changed_members[name]) if name in self.changed_members else offered
-
     @property
-    def _shows_the_first_image(self) -> bool:
-        first = self.source.schema.image
-        return first is not None and first.name == self._image
-
-    @property
-    def classes(self) -> tuple[str, ...]:
-        return self.schema.classes
-
-    def __len__(self) -> int:
-        return len(self.source)
-
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}({self.source!r})"
-
-    def read(self, index: int) -> Raw:
-        return self.source.read(index)
+    def schema(self) -> Schema:
+        return self._schema
 
     def decode(self, raw: Raw) -> Sample:
         sample = self.source.decode(raw)
@@ -85,10 +36,19 @@ class OneImage(ABC):
 
     def annotations(self, index: int) -> Sample:
         """Every field but the pixels."""
-        return self._renamed(annotations_of(self.source, index))
+        return self._renamed(self.source.annotations(index))
 
-    def column(self, name: str) -> NDArray[Any]:
-        return column_of(self.source, name)
+    # What the other store says of its images it says of the first.
+
+    @property
+    def image_storage(self) -> ImageStorage | None:
+        return self.source.image_storage if self._shows_the_first else None
+
+    def image_sizes(self, indices: Numbers) -> Numbers | None:
+        return self.source.image_sizes(indices) if self._shows_the_first else None
+
+    def uniform_image_size(self) -> tuple[int, int] | None:
+        return self.source.uniform_image_size() if self._shows_the_first else None
 
 
 def numbers_of(own: tuple[str, ...], wanted: tuple[str, ...]) -> NDArray[np.int64]:

@@ -19,7 +19,7 @@ from penstock.packing.options import PackOptions
 from penstock.packing.reader import Pack
 from penstock.packing.splitting import SplitPlan, plan_part_splits, plan_splits
 from penstock.problems import refuse_problems
-from penstock.samples import Source, Streamed, Subset, column_of
+from penstock.samples import Source, Store, Subset, as_store
 from penstock.training.options import DataOptions
 from penstock.training.shared_files import shared_files
 
@@ -35,10 +35,10 @@ class TrainingData(NamedTuple):
     `remarks` are what the user should know about it.
     """
 
-    train: Source
-    val: Source | None
+    train: Store
+    val: Store | None
     how: str
-    source: Source | None  # of both, where there is one
+    source: Store | None  # of both, where there is one
     remarks: tuple[str, ...] = ()
 
 
@@ -95,12 +95,12 @@ def _with_own_validation(data: Any, options: DataOptions, on_bad_sample: str) ->
     return TrainingData(source, other, f"validation from {val}", None, shared_files(source, other))
 
 
-def _own_splits(source: Source) -> list[str]:
+def _own_splits(source: Store) -> list[str]:
     """The splits that data bring along."""
     if isinstance(source, Pack):
         return list(source.splits)
     try:
-        return list(dict.fromkeys(str(name) for name in column_of(source, "split") if name))
+        return list(dict.fromkeys(str(name) for name in source.column("split") if name))
     except KeyError:
         return []
 
@@ -130,10 +130,10 @@ def facts_of(data: TrainingData) -> dict[str, Any]:
     return {name: _source_facts(one) for name, one in (("train", data.train), ("val", data.val)) if one is not None}
 
 
-def _source_facts(source: Source) -> dict[str, Any]:
+def _source_facts(source: Store) -> dict[str, Any]:
     described = json.dumps(described_source(source), default=str)
     fingerprint = xxhash.xxh3_64_hexdigest(described.encode("utf-8", "surrogatepass"))
-    return {"source": type(source).__name__, "samples": len(source), "fingerprint": fingerprint}
+    return {"source": source.kind.__name__, "samples": len(source), "fingerprint": fingerprint}
 
 
 def is_pair(data: Any) -> bool:
@@ -143,39 +143,39 @@ def is_pair(data: Any) -> bool:
     return not all(isinstance(one, (str, os.PathLike)) and not is_pack(Path(one)) for one in data)
 
 
-def opened(data: Any, options: DataOptions, on_bad_sample: str = "raise") -> Source:
+def opened(data: Any, options: DataOptions, on_bad_sample: str = "raise") -> Store:
     """A Source as it is, all else as `penstock.open` does; nothing is trained on data that `check` refuses."""
     source = _opened(data, options)
     refuse_problems(source, leaves_unreadable=on_bad_sample == "substitute")
     return source
 
 
-def _opened(data: Any, options: DataOptions) -> Source:
+def _opened(data: Any, options: DataOptions) -> Store:
     if isinstance(data, Source):
-        return data
+        return as_store(data)
     if not isinstance(data, (str, os.PathLike, tuple, list)):
         raise RecipeError(
             f"data must be a path, a Source or a pair (train, val), not {type(data).__name__}. "
             "For a sequence write penstock.from_sequence(it)."
         )
-    source: Source = open_any(data, **(options.options or {}))  # type: ignore[arg-type]
+    source: Store = open_any(data, **(options.options or {}))  # type: ignore[arg-type]
     return source
 
 
-def _split(source: Source, options: DataOptions) -> TrainingData:
+def _split(source: Store, options: DataOptions) -> TrainingData:
     names, codes, how = _codes(source, options)
     train = _part(source, names, codes, options.train)
     has_others = any(name != options.train for name in names)
     if options.val is None or (not has_others and options.val not in names):
         return TrainingData(train, None, how, source)
     val = _part(source, names, codes, options.val)
-    remarks = tuple(note for name, note in getattr(source, "notes", dict)().items() if name == "groups")
+    remarks = tuple(note for name, note in source.notes().items() if name == "groups")
     if len(train) and not len(val):
         return TrainingData(train, None, how, source, (*remarks, _NOTHING_LEFT))
     return TrainingData(train, val, how, source, remarks)
 
 
-def _codes(source: Source, options: DataOptions) -> tuple[list[str], NDArray[np.int16], str]:
+def _codes(source: Store, options: DataOptions) -> tuple[list[str], NDArray[np.int16], str]:
     """The name of each split, the number of the split of each sample, and how that came about."""
     if options.split == "auto" and _own_splits(source):
         refuse_unused(options, "split_seed", "the data have their own splits. Pass split=train=0.8,val=0.2 for others.")
@@ -186,7 +186,7 @@ def _codes(source: Source, options: DataOptions) -> tuple[list[str], NDArray[np.
             str(source.manifest.notes.get("split", "as in the pack")),
         )
     chosen = PackOptions(split=options.split, seed=options.split_seed)
-    if isinstance(source, Streamed):
+    if source.parts is not None:
         plan = plan_part_splits(source.parts, len(source.schema.classes), chosen)
         return list(plan.names), _codes_of_parts(source, plan), plan.how
     plan = plan_splits(source, chosen)
@@ -205,7 +205,7 @@ def _codes_in_order(plan: SplitPlan, count: int) -> NDArray[np.int16]:
     return np.array([plan.blocks.code(position) % len(plan.names) for position in range(count)], np.int16)
 
 
-def _part(source: Source, names: list[str], codes: NDArray[np.int16], name: str) -> Source:
+def _part(source: Store, names: list[str], codes: NDArray[np.int16], name: str) -> Store:
     if name not in names:
         raise RecipeError(
             f"there is no split {name!r}; there are {', '.join(names)}.{nearest(name, names)} Name them with "

@@ -14,7 +14,7 @@ from penstock.training.options import FeedOptions
 from penstock.training.preloading import preloaded
 
 if TYPE_CHECKING:
-    from penstock.samples import Source
+    from penstock.samples import Store
     from penstock.tasks.task import Task
 
 
@@ -35,8 +35,8 @@ class Feed:
     """
 
     task: Task
-    train: Source
-    val: Source | None
+    train: Store
+    val: Store | None
     batch_size: int
     seed: int = 0
     options: FeedOptions = field(default_factory=FeedOptions)
@@ -62,7 +62,7 @@ class Feed:
         flow = batched(self.task, self._cached(self.evaluation_flow(self.val), "val"), self.batch_size)
         return FlowLoader(flow.shard(rank.number, rank.count, keep_all=True), _transfer_device(rank))
 
-    def evaluation_flow(self, source: Source) -> Flow:
+    def evaluation_flow(self, source: Store) -> Flow:
         return self.task.evaluation_flow(source, **self._flow_options())
 
     def _cached(self, flow: Flow, split: str) -> Flow:

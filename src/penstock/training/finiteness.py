@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from penstock.errors import TrainingError
-from penstock.samples import Source, describe
+from penstock.samples import Store
 
 if TYPE_CHECKING:
     from penstock.tasks.task import Batch
@@ -67,5 +67,5 @@ def _names(indices: list[int], module: Module) -> str:
     return ", ".join(shown) + (f" and {more} more" if more else "")
 
 
-def _name(source: Source | None, index: int) -> str:
-    return f"sample {index}" if source is None else describe(source, index)
+def _name(source: Store | None, index: int) -> str:
+    return f"sample {index}" if source is None else source.describe(index)

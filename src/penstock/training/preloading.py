@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from penstock.errors import RecipeError
 from penstock.flow.budget import free_bytes
 from penstock.flow.flow import Flow
-from penstock.samples import Field, Raw, Sample, Schema
+from penstock.samples import Field, Raw, Sample, Schema, Store
 from penstock.training.loaders import FlowLoader
 
 if TYPE_CHECKING:
@@ -25,13 +25,12 @@ SHARE_OF_FREE = 0.5  # the network, its gradients and activations need the rest
 POSITION = "position"
 
 
-class Positions:
+class Positions(Store):
     """A source of nothing but numbers."""
-
-    schema = Schema((Field(POSITION, "number", "int64"),))
 
     def __init__(self, count: int) -> None:
         self.count = count
+        self._schema = Schema((Field(POSITION, "number", "int64"),))
 
     def __len__(self) -> int:
         return self.count

@@ -13,7 +13,7 @@ from lightning.pytorch.utilities.rank_zero import rank_zero_only
 
 from penstock.errors import PenstockError
 from penstock.runs.writing import RunWriter
-from penstock.samples import Source, describe, sample_at
+from penstock.samples import Store
 from penstock.tasks.task import Goal
 
 THUMBNAIL_PX = 160
@@ -100,25 +100,24 @@ class RunDetails(Callback):
         self._best = state_dict["best"]
 
 
-def bad_sample_rows(bad: Sequence[Any], source: Source) -> list[dict[str, Any]]:
+def bad_sample_rows(bad: Sequence[Any], source: Store) -> list[dict[str, Any]]:
     """Each sample once, with its name and the reason."""
     reasons = {int(one.index): one.reason for one in bad}
-    return [{"index": index, "key": describe(source, index), "reason": reason} for index, reason in reasons.items()]
+    return [{"index": index, "key": source.describe(index), "reason": reason} for index, reason in reasons.items()]
 
 
-def write_worst(writer: RunWriter, rows: Sequence[Mapping[str, Any]], source: Source) -> None:
+def write_worst(writer: RunWriter, rows: Sequence[Mapping[str, Any]], source: Store) -> None:
     """The samples that were answered most wrongly, each with its name and a small picture."""
     named = [{"key": _key(source, int(row["index"])), **row} for row in rows]
     sizes = [BOXES_PX if "boxes" in row else THUMBNAIL_PX for row in rows]
     writer.write_worst(named, [_thumbnail(source, int(row["index"]), px) for row, px in zip(rows, sizes, strict=True)])
 
 
-def _key(source: Source, index: int) -> str:
-    annotations = getattr(source, "annotations", None)
-    return str(annotations(index).get("key", index)) if annotations is not None else str(index)
+def _key(source: Store, index: int) -> str:
+    return str(source.annotations(index).get("key", index)) if source.knows_annotations else str(index)
 
 
-def _thumbnail(source: Source, index: int, longest_px: int) -> bytes | None:
+def _thumbnail(source: Store, index: int, longest_px: int) -> bytes | None:
     from penstock.codecs.images import encode_image
     from penstock.codecs.opencv import opencv
 
@@ -126,7 +125,7 @@ def _thumbnail(source: Source, index: int, longest_px: int) -> bytes | None:
     if image is None:
         return None
     try:
-        pixels = np.asarray(sample_at(source, index)[image.name])
+        pixels = np.asarray(source[index][image.name])
     except PenstockError:  # it was readable before; a picture that is gone is no reason to stop
         return None
     scale = longest_px / max(pixels.shape[:2])

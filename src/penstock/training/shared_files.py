@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from penstock.samples import Source, Streamed, Subset
+from penstock.samples import Store
 from penstock.wording import counted
 
 
-def shared_files(train: Source, val: Source | None) -> tuple[str, ...]:
+def shared_files(train: Store, val: Store | None) -> tuple[str, ...]:
     """A remark that names a file of both, if there is one; sources that know no files have none in common."""
     if val is None:
         return ()
@@ -25,17 +25,13 @@ def shared_files(train: Source, val: Source | None) -> tuple[str, ...]:
     )
 
 
-def _files(source: Source) -> set[Path]:
-    origin: Any = getattr(source, "origin", None)
-    if origin is None and isinstance(source, Subset):
-        origin = getattr(source.source, "origin", None)
-        return set() if origin is None else _known(origin, source.indices)
-    return set() if origin is None else _known(origin, _first_samples(source))
+def _files(source: Store) -> set[Path]:
+    return _known(source.origin, _first_samples(source)) if source.tells_origins else set()
 
 
-def _first_samples(source: Source) -> Any:
+def _first_samples(source: Store) -> Any:
     """One sample of each file: of a source that streams files, the first of each part."""
-    if isinstance(source, Streamed):
+    if source.parts is not None:
         lengths = [part.expected for part in source.parts]
         return np.cumsum([0, *lengths[:-1]])[np.array(lengths, np.int64) > 0] if lengths else []
     return range(len(source))

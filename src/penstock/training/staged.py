@@ -25,7 +25,7 @@ from penstock.errors import RecipeError
 from penstock.runs import layout
 from penstock.runs.run import Run
 from penstock.runs.writing import RunWriter
-from penstock.samples import Source
+from penstock.samples import Store
 from penstock.tasks.behaviour.behaviour import Behaviour
 from penstock.tasks.behaviour.feature_windows import FeatureWindows, VideoFeatures
 from penstock.tasks.behaviour.stages import no_transform
@@ -216,7 +216,7 @@ class StagedTraining:
         # Named after the weights that made them: those of other weights are never taken for them.
         folder = self._features_folder / f"{xxhash.xxh3_64_hexdigest(checkpoint.read_bytes())}-{self._precision}"
 
-        def of(source: Source | None, name: str) -> list[VideoFeatures]:
+        def of(source: Store | None, name: str) -> list[VideoFeatures]:
             if source is None:
                 return []
             self._say(f"features of {len(source):,} frames ({name}).")

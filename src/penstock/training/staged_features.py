@@ -10,7 +10,7 @@ import torch
 
 from penstock.flow.flow import Flow
 from penstock.flow.making.frame_places import rows_of_videos
-from penstock.samples import Source, Subset
+from penstock.samples import Store, Subset
 from penstock.storage.whole_files import whole_file
 from penstock.tasks.behaviour.behaviour import Behaviour
 from penstock.tasks.behaviour.feature_windows import VideoFeatures
@@ -40,7 +40,7 @@ def answering_network(network: Any, train: TrainOptions, precision: str) -> Beha
 
 
 def extracted_features(
-    task: Behaviour, network: BehaviourNetwork, precision: str, source: Source, folder: Path, feed: FeedOptions
+    task: Behaviour, network: BehaviourNetwork, precision: str, source: Store, folder: Path, feed: FeedOptions
 ) -> list[VideoFeatures]:
     """A file for each video; those that are there are whole, and are not made again."""
     labels = task.labels_of(source)
@@ -54,7 +54,7 @@ def extracted_features(
 
 
 def _write(
-    task: Behaviour, network: BehaviourNetwork, precision: str, video: Source, path: Path, feed: FeedOptions
+    task: Behaviour, network: BehaviourNetwork, precision: str, video: Store, path: Path, feed: FeedOptions
 ) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     options: dict[str, Any] = {

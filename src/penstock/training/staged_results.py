@@ -18,7 +18,7 @@ from penstock.results.ethogram_details import ethogram_details
 from penstock.results.ethograms import Ethogram
 from penstock.runs.layout import TRAINING_PREFIX, plain
 from penstock.runs.writing import RunWriter
-from penstock.samples import Source
+from penstock.samples import Store
 from penstock.tasks.behaviour.behaviour import Behaviour
 from penstock.tasks.behaviour.feature_windows import VideoFeatures
 from penstock.tasks.behaviour.frame_data import frame_times, made_from, video_name, video_ranges
@@ -75,7 +75,7 @@ def _combined(task: Behaviour, checkpoints: tuple[Path, Path]) -> BehaviourNetwo
 
 
 def _ethograms(
-    task: Behaviour, network: BehaviourNetwork, source: Source, videos: list[VideoFeatures]
+    task: Behaviour, network: BehaviourNetwork, source: Store, videos: list[VideoFeatures]
 ) -> list[Ethogram]:
     found = []
     ranges = video_ranges(source)

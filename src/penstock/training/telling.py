@@ -13,7 +13,7 @@ import numpy as np
 from penstock.errors import PenstockError
 from penstock.flow.budget import free_bytes
 from penstock.packing.reader import Pack
-from penstock.samples import Source, Subset, column_of
+from penstock.samples import Store, Subset
 from penstock.tasks.task import batched
 from penstock.training.data_splits import TrainingData
 from penstock.training.resources import MEGABYTE, Needs
@@ -39,18 +39,18 @@ def data_line(task: Task, data: TrainingData) -> str:
     return f"{samples} for training, {val} ({data.how}); {counted(len(classes), 'class')}: {names}{negatives}."
 
 
-def negative_share(source: Source) -> float | None:
+def negative_share(source: Store) -> float | None:
     """The share of samples with nothing on them; None where the source cannot tell without reading all."""
     inner, indices = (source.source, source.indices) if isinstance(source, Subset) else (source, None)
-    counts = getattr(inner, "label_counts", None)
+    counts = inner.label_counts()
     if counts is not None:
-        is_empty = np.asarray(counts()).sum(axis=1) == 0
+        is_empty = counts.sum(axis=1) == 0
     else:
         field = source.schema.label
         if field is None:
             return None
         try:
-            is_empty = column_of(inner, field.name) < 0
+            is_empty = inner.column(field.name) < 0
         except KeyError:
             return None
     chosen = is_empty if indices is None else is_empty[indices]
@@ -73,7 +73,7 @@ def choices_line(chosen: Mapping[str, Any]) -> str:
     return ", ".join(f"{words.get(name, name)} {value}" for name, value in told.items()) + "."
 
 
-def pack_line(task: Task, source: Source, seed: int) -> str | None:
+def pack_line(task: Task, source: Store, seed: int) -> str | None:
     """How much faster a pack would feed, measured on some samples; None where that is not worth a word."""
     inner = source.source if isinstance(source, Subset) else source
     if isinstance(inner, Pack) or len(source) < COMPARED_SAMPLES or not getattr(task, "is_packable", True):
@@ -89,7 +89,7 @@ def pack_line(task: Task, source: Source, seed: int) -> str | None:
     return f"a pack would feed {gain:.1f} × as fast (measured on {COMPARED_SAMPLES} samples): see penstock pack."
 
 
-def _gain(task: Task, source: Source, path: Path, seed: int) -> float:
+def _gain(task: Task, source: Store, path: Path, seed: int) -> float:
     from penstock.packing.writer import pack
 
     packed = pack(source, path, progress=False, workers=1)
@@ -98,7 +98,7 @@ def _gain(task: Task, source: Source, path: Path, seed: int) -> float:
     return min(seconds[0], seconds[2]) / max(min(seconds[1], seconds[3]), 1e-9)
 
 
-def _seconds(task: Task, source: Source, seed: int) -> float:
+def _seconds(task: Task, source: Store, seed: int) -> float:
     flow = batched(task, task.training_flow(source, seed=seed, workers=0), COMPARED_SAMPLES // 2)
     started = time.perf_counter()
     for _ in flow:

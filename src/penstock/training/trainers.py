@@ -13,7 +13,7 @@ from lightning.pytorch.callbacks import Callback, EarlyStopping
 from lightning.pytorch.utilities.exceptions import MisconfigurationException
 
 from penstock.errors import RecipeError, refuse_unused
-from penstock.samples import Source
+from penstock.samples import Store
 from penstock.storage.locations import refuses_urls
 from penstock.tasks.taken_weights import Taken
 from penstock.tasks.task import Goal, Task
@@ -196,7 +196,7 @@ def fitted_task(task: Task, data: TrainingData) -> Task:
     return fitted
 
 
-def _check(task: Task, source: Source, purpose: str) -> None:
+def _check(task: Task, source: Store, purpose: str) -> None:
     task.check(source, purpose)
 
 

@@ -21,12 +21,11 @@ from penstock.errors import HopError, PackError, RecipeError
 from penstock.flow.caching.cached_fields import INDEX, cache_schema, from_row, to_row
 from penstock.flow.caching.cached_source import CachedSource
 from penstock.flow.caching.identity import UnknownIdentity, identity_of_chain, identity_of_source, identity_of_value
-from penstock.flow.caching.preparing import prepare
 from penstock.flow.fingerprints import digest
 from penstock.flow.making.leaves import Leaf
 from penstock.flow.making.one_sample import made_sample
 from penstock.flow.order.draws import Numbers
-from penstock.samples import Raw, Sample, describe
+from penstock.samples import Raw, Sample, Store
 
 if TYPE_CHECKING:
     from penstock.packing.reader import Pack
@@ -58,7 +57,7 @@ class DiskCache(CachedSource):
 
     def prepare(self) -> None:
         """Make the pack, or open the one that is there; called in the consumer's process before an epoch."""
-        prepare(self.source)
+        self.source.prepare()
         if self._pack is None and len(self._wanted):
             self._open(self._folder / f"{self._name()}.pack")
 
@@ -100,12 +99,12 @@ class DiskCache(CachedSource):
         self._pack, self._rows = opened, places
 
 
-class _CacheRows:
+class _CacheRows(Store):
     """The samples of a cache as the source of its pack."""
 
     def __init__(self, leaf: Leaf, wanted: Numbers, skips_bad: bool) -> None:
         self.leaf, self._wanted, self._skips_bad = leaf, wanted, skips_bad
-        self.schema = cache_schema(self._first(), leaf.kinds)
+        self._schema = cache_schema(self._first(), leaf.kinds)
 
     def _first(self) -> Sample:
         """The first sample that can be made."""
@@ -150,5 +149,5 @@ class _CacheRows:
         try:
             return to_row(sample, raw.data, self.schema)
         except ValueError as error:
-            name = describe(self.leaf.source, raw.data)
+            name = self.leaf.source.describe(raw.data)
             raise RecipeError(f'cache(folder): {name}: {error}. Make them alike, or use cache("memory").') from error

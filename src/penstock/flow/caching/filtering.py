@@ -20,7 +20,6 @@ from penstock.codecs import kernel
 from penstock.codecs.npy import HEADER_DAMAGE
 from penstock.errors import DataError, HopError, Problem, RecipeError
 from penstock.flow.caching.identity import UnknownIdentity, identity_of_chain, identity_of_source, identity_of_value
-from penstock.flow.caching.preparing import prepare
 from penstock.flow.fingerprints import digest
 from penstock.flow.making.chains import function_name
 from penstock.flow.making.leaves import Leaf
@@ -28,7 +27,7 @@ from penstock.flow.making.one_sample import made_sample
 from penstock.flow.order.draws import Numbers
 from penstock.flow.steps import Filter
 from penstock.flow.user_errors import reason_in_function
-from penstock.samples import Sample, Source, describe
+from penstock.samples import Sample, Store
 from penstock.storage.cache_folder import cache_folder
 from penstock.storage.whole_files import whole_file
 
@@ -54,7 +53,7 @@ def run_filter(leaf: Leaf, indices: Numbers, step: Filter, *, workers: int, skip
     known = None if path is None else _remembered(path, len(indices))
     if known is not None:
         return Filtered(known, ())
-    prepare(leaf.source)
+    leaf.source.prepare()
     pieces = [range(start, min(start + RANGE, len(indices))) for start in range(0, len(indices), RANGE)]
     keep: list[int] = []
     bad: list[HopError] = []
@@ -92,10 +91,10 @@ def _look(piece: range, leaf: Leaf, indices: Numbers, step: Filter) -> _Looked:
     return looked
 
 
-def wanted(step: Filter, sample: Sample, source: Source | None, index: int) -> bool:
+def wanted(step: Filter, sample: Sample, source: Store | None, index: int) -> bool:
     """What the function says of one sample."""
     name = function_name(step.function)
-    where = f"sample {index}" if source is None else describe(source, index)
+    where = f"sample {index}" if source is None else source.describe(index)
     try:
         answer: Any = step.function(dict(sample))
     except Exception as error:

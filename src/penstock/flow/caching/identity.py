@@ -19,10 +19,11 @@ from typing import Any
 import numpy as np
 import xxhash
 
+from penstock.flow.caching.cached_source import CachedSource
 from penstock.flow.making.chains import Chain
 from penstock.flow.making.clips import Clips
 from penstock.flow.steps import Augment
-from penstock.samples import Concat, Source, Subset, annotations_of, origin_of_sample
+from penstock.samples import Concat, Store, Subset
 
 _PLAIN = (bool, int, float, complex, str, bytes, type(None), type(Ellipsis), np.generic)
 _DESCRIPTORS = (types.MemberDescriptorType, types.GetSetDescriptorType, types.WrapperDescriptorType)
@@ -40,34 +41,33 @@ class UnknownIdentity(Exception):  # noqa: N818 - it is an answer, and never rea
 # Sources
 
 
-def identity_of_source(source: Source) -> Any:
+def identity_of_source(source: Store) -> Any:
     """What a source is, so that another one or a changed one differs."""
-    own = getattr(source, "fingerprint", None)
+    own = source.fingerprint()
     if own is not None:
-        return [type(source).__qualname__, own()]
+        return [source.kind.__qualname__, own]
     if isinstance(source, Subset):
         return ["subset", identity_of_source(source.source), identity_of_value(source.indices)]
     if isinstance(source, Concat):
         return ["concat", [identity_of_source(one) for one in source.sources]]
     if isinstance(source, Clips):
         return ["clips", identity_of_source(source.source), repr(source.step)]
-    leaf = getattr(source, "leaf", None)
-    if leaf is not None:  # a cache
-        return ["cache", identity_of_source(leaf.source), identity_of_chain(leaf.chain)]
-    if hasattr(source, "origin") and hasattr(source, "annotations"):
-        return [type(source).__qualname__, repr(source.schema), _identity_of_files(source)]
-    raise UnknownIdentity(f"the source ({type(source).__name__}), which has no method fingerprint()")
+    if isinstance(source, CachedSource):
+        return ["cache", identity_of_source(source.source), identity_of_chain(source.leaf.chain)]
+    if source.tells_origins and source.knows_annotations:
+        return [source.kind.__qualname__, repr(source.schema), _identity_of_files(source)]
+    raise UnknownIdentity(f"the source ({source.kind.__name__}), which has no method fingerprint()")
 
 
-def _identity_of_files(source: Source) -> str:
+def _identity_of_files(source: Store) -> str:
     """All samples by the state of their files and by their annotations."""
     digest = xxhash.xxh3_128()
     for index in range(len(source)):
         try:
-            digest.update(repr(origin_of_sample(source, index)).encode("utf-8", "surrogatepass"))
+            digest.update(repr(source.origin(index)).encode("utf-8", "surrogatepass"))
         except OSError as error:
             raise UnknownIdentity(f"sample {index}, whose file cannot be looked at") from error
-        for name, value in annotations_of(source, index).items():
+        for name, value in source.annotations(index).items():
             digest.update(f"{name}={value.tobytes() if isinstance(value, np.ndarray) else value!r}".encode())
     return digest.hexdigest()
 

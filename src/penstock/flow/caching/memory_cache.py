@@ -14,19 +14,18 @@ from numpy.typing import NDArray
 from penstock.errors import RecipeError
 from penstock.flow.budget import Allowance, process_budget
 from penstock.flow.caching.cached_source import CachedSource
-from penstock.flow.caching.preparing import is_prepared, prepare
 from penstock.flow.making.leaves import Leaf
 from penstock.flow.making.one_sample import made_sample
 from penstock.flow.order.draws import Numbers
 from penstock.flow.plans import FlowOptions
 from penstock.flow.tuning.cores import cores
-from penstock.samples import Raw, Sample, Source
+from penstock.samples import Raw, Sample, Store
 
 SHARE_OF_BUDGET = 0.5  # the rest is for batches
 ENTRY_BYTES = 1024  # what Python takes for one kept sample beside its values
 
 
-def cached(leaf: Leaf, place: str | Path, wanted: Numbers, options: FlowOptions) -> Source:
+def cached(leaf: Leaf, place: str | Path, wanted: Numbers, options: FlowOptions) -> Store:
     """A source that gives what a leaf makes of each sample, and makes it once.
 
     `wanted` are the samples that the plan can ever ask for.
@@ -92,11 +91,11 @@ class MemoryCache(CachedSource):
             self._allowance.give(kept.bytes)
 
     def prepare(self) -> None:
-        prepare(self.source)
+        self.source.prepare()
 
     @property
     def is_prepared(self) -> bool:
-        return is_prepared(self.source)
+        return self.source.is_prepared
 
 
 class Kept:

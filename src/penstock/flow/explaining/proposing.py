@@ -11,11 +11,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from penstock.flow.budget import process_budget
-from penstock.flow.caching.disk_cache import DiskCache
-from penstock.flow.caching.memory_cache import SHARE_OF_BUDGET, MemoryCache
+from penstock.flow.caching.cached_source import CachedSource
+from penstock.flow.caching.memory_cache import SHARE_OF_BUDGET
 from penstock.flow.explaining.wording import size_words
 from penstock.flow.making.chains import Chain
-from penstock.flow.making.fusing import located
 from penstock.flow.making.leaves import Leaf
 from penstock.flow.steps import Augment
 
@@ -33,7 +32,7 @@ def cache_words(running: Running) -> str | None:
     if len(running.program.leaves) != 1 or decode < WORTH_IT * total:
         return None
     leaf = running.program.leaves[0]
-    if isinstance(leaf.source, (MemoryCache, DiskCache)):
+    if isinstance(leaf.source, CachedSource):
         return None
     constant = constant_links(leaf.chain)
     size = sample_bytes(leaf, constant)
@@ -63,7 +62,7 @@ def constant_links(chain: Chain) -> Chain:
 
 def is_cheap(leaf: Leaf) -> bool:
     """Whether samples come without decoding: raw pixels, or a cache already."""
-    return hasattr(leaf.source, "leaf") or (leaf.fusion is not None and leaf.fusion.stored == "raw")
+    return isinstance(leaf.source, CachedSource) or (leaf.fusion is not None and leaf.fusion.stored == "raw")
 
 
 def sample_bytes(leaf: Leaf, constant: Chain) -> float | None:
@@ -72,12 +71,11 @@ def sample_bytes(leaf: Leaf, constant: Chain) -> float | None:
     if len(steps) < len(constant):
         return None  # what a function of the user gives is not known
     sizes = [getattr(step, "output_size", None) for step in steps if getattr(step, "shape", "") != "flip"]
-    base, _, frames = located(leaf.source, np.zeros(0, np.int64))
+    base, _, frames = leaf.source.images_at(np.zeros(0, np.int64))
     if sizes and sizes[-1] is not None:
         width, height = sizes[-1]
         return float(width * height * 3 * frames)
-    known = getattr(base, "image_sizes", None)
-    if sizes or known is None or not len(base):
+    if sizes or not len(base):
         return None
-    looked_at = np.unique(np.linspace(0, len(base) - 1, min(LOOKED_AT, len(base))).astype(np.int64))
-    return float(np.prod(known(looked_at), axis=1, dtype=np.int64).mean() * 3 * frames)
+    known = base.image_sizes(np.unique(np.linspace(0, len(base) - 1, min(LOOKED_AT, len(base))).astype(np.int64)))
+    return None if known is None else float(np.prod(known, axis=1, dtype=np.int64).mean() * 3 * frames)

@@ -7,8 +7,9 @@ import numpy as np
 from penstock.augment.composing import fusible
 from penstock.augment.pixelwise import Normalize
 from penstock.augment.steps import is_geometric
+from penstock.flow.caching.cached_source import CachedSource
 from penstock.flow.making.chains import Chain, Link, function_name
-from penstock.flow.making.fusing import located, stored_as
+from penstock.flow.making.fusing import stored_as
 from penstock.flow.making.leaves import Leaf
 from penstock.flow.steps import Augment, Map
 
@@ -54,15 +55,15 @@ def _first_unfused(leaf: Leaf) -> int:
 
 
 def _of_source(leaf: Leaf) -> str:
-    base = located(leaf.source, np.zeros(0, np.int64))[0]
+    base = leaf.source.images_at(np.zeros(0, np.int64))[0]
     pixels = [field.name for field in base.schema.fields if field.kind in ("image", "mask")]
     if base.schema.image is None:
         return "the samples have no image"
     if len(pixels) > 1:
         return f"{_listed(pixels)} must be seen alike"
-    if hasattr(base, "leaf"):
+    if isinstance(base, CachedSource):
         return "samples come from the cache as they were made"
-    return f"{type(base).__name__} decodes by itself; a pack leaves it to the kernel"
+    return f"{base.kind.__name__} decodes by itself; a pack leaves it to the kernel"
 
 
 def _reason(chain: Chain, position: int) -> str:

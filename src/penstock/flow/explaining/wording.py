@@ -11,7 +11,7 @@ from penstock.flow.making.chains import function_name
 from penstock.flow.making.clips import Clips
 from penstock.flow.plans import Plan
 from penstock.flow.steps import Augment, Map, Step, Where
-from penstock.samples import Concat, Source, Subset
+from penstock.samples import Concat, Store, Subset
 from penstock.wording import counted
 
 _UNITS = (("GB", 2**30), ("MB", 2**20), ("KB", 2**10))
@@ -85,7 +85,7 @@ def plan_words(plan: Plan) -> str:
     return f"Flow({start}{f', seed={plan.seed}' if plan.seed else ''}){steps}"
 
 
-def source_words(source: Source) -> str:
+def source_words(source: Store) -> str:
     """What a source is."""
     if isinstance(source, Subset):
         return f"{counted(len(source), 'sample')} of {source_words(source.source)}"
@@ -93,6 +93,5 @@ def source_words(source: Source) -> str:
         return " + ".join(source_words(one) for one in source.sources)
     if isinstance(source, Clips):
         return f"{counted(len(source), 'clip')} of {source_words(source.source)}"
-    path = getattr(source, "path", None)
-    name = Path(path).name if isinstance(path, (str, Path)) else type(source).__name__
+    name = source.kind.__name__ if source.path is None else source.path.name
     return f"{name} ({counted(len(source), 'sample')})"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -9,13 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from penstock.errors import RecipeError
-from penstock.flow.making.frame_places import frame_numbers, frame_places
-from penstock.flow.order.draws import Numbers
+from penstock.flow.making.frame_places import frame_places
 from penstock.flow.steps import Clips as ClipsStep
-from penstock.samples import Field, Raw, Sample, Schema, Source, Subset, annotations_of, column_of
+from penstock.samples import Field, FieldsAt, ImagesAt, Numbers, Raw, Sample, Schema, Store, Subset
 
 
-class Clips:
+class Clips(Store):
     """A sample is `frames` frames of one video, `stride` apart, around (or from, or up to) the frame that labels it.
 
     Clips never reach over the end of a video: `edge="repeat"` repeats its first or last frame there, `"drop"`
@@ -24,12 +24,10 @@ class Clips:
     `label="all"` keeps the labels of every frame, as frames × classes.
     """
 
-    encoded_images = False
-
-    def __init__(self, source: Source, step: ClipsStep) -> None:
+    def __init__(self, source: Store, step: ClipsStep) -> None:
         self.source, self.step = source, step
         self.frames = step.frames
-        self.schema = clip_schema(source.schema, step)
+        self._schema = clip_schema(source.schema, step)
         starts, stops = _videos(source)
         first, last = reach(step)
         if step.edge == "drop":
@@ -42,6 +40,10 @@ class Clips:
         self._places = _places_in_a_row(source, starts, stops)
         if step.edge == "drop" and self._places is not None:
             self.anchors = self.anchors[self._are_whole(self.anchors)]
+
+    @property
+    def below(self) -> tuple[Store, ...]:
+        return (self.source,)
 
     def __len__(self) -> int:
         return len(self.anchors)
@@ -76,17 +78,32 @@ class Clips:
 
     def annotations(self, index: int) -> Sample:
         """What is known of the frame that labels the clip; with label="all" the labels of every frame."""
-        sample = annotations_of(self.source, int(self.anchors[index]))
+        sample = self.source.annotations(int(self.anchors[index]))
         if self.step.label == "all":
             frames = self.frame_indices(np.array([index]))[0].tolist()
-            every = [annotations_of(self.source, frame) for frame in frames]
+            every = [self.source.annotations(frame) for frame in frames]
             sample.update({name: np.stack([one[name] for one in every]) for name in _per_frame(self.source.schema)})
         return sample
+
+    @property
+    def knows_annotations(self) -> bool:
+        return self.source.knows_annotations
+
+    @property
+    def statistics(self) -> Mapping[str, Any] | None:
+        return self.source.statistics
+
+    def images_at(self, indices: Numbers) -> ImagesAt:
+        store, frames, inner = self.source.images_at(self.frame_indices(indices).ravel())
+        return ImagesAt(store, frames, inner * self.frames)
+
+    def fields_at(self, indices: Numbers) -> FieldsAt:
+        return FieldsAt(self, indices) if self.step.label == "all" else self.source.fields_at(self.anchors[indices])
 
     def column(self, name: str) -> NDArray[Any]:
         if self.step.label == "all" and name in _per_frame(self.source.schema):
             raise KeyError(f"{name!r} has one value for each frame of a clip.")
-        return column_of(self.source, name)[self.anchors]
+        return self.source.column(name)[self.anchors]
 
 
 def reach(step: ClipsStep) -> tuple[int, int]:
@@ -115,39 +132,39 @@ def _stretched(field: Field, schema: Schema, frames: int) -> Field:
     return Field(field.name, "array", field.dtype or "int64", shape)
 
 
-def group_numbers(source: Any) -> NDArray[Any]:
+def number_videos(source: Store) -> NDArray[Any]:
     """What tells the videos of a source apart: a number for every frame.
 
     One group may hold several videos, of one animal say; frames are then counted anew where the next one begins.
     """
     if isinstance(source, Subset):
-        return group_numbers(source.source)[source.indices]
-    groups, frames = _groups(source), frame_numbers(source)
+        return number_videos(source.source)[source.indices]
+    groups, frames = _groups(source), source.frame_numbers()
     begins = groups[1:] != groups[:-1]
     if frames is not None:
         begins |= frames[1:] <= frames[:-1]
     return np.concatenate([np.zeros(min(len(groups), 1), np.int64), np.cumsum(begins)])
 
 
-def _groups(source: Any) -> NDArray[Any]:
-    numbers = getattr(source, "group_numbers", None)
+def _groups(source: Store) -> NDArray[Any]:
+    numbers = source.group_numbers()
     try:
-        return column_of(source, "group") if numbers is None else np.asarray(numbers())
+        return source.column("group") if numbers is None else numbers
     except KeyError as error:
         raise RecipeError(
             "clips needs to know which frames belong together: the source has no column 'group'. Pack the videos first."
         ) from error
 
 
-def _videos(source: Source) -> tuple[Numbers, Numbers]:
+def _videos(source: Store) -> tuple[Numbers, Numbers]:
     """Where each video begins and ends among the frames: a run of one group."""
-    groups = group_numbers(source)
+    groups = number_videos(source)
     changes = np.flatnonzero(groups[1:] != groups[:-1]) + 1
     edges = np.concatenate([[0], changes, [len(groups)]]).astype(np.int64)
     return (edges[:-1], edges[1:]) if len(groups) else (edges[:0], edges[:0])
 
 
-def _places_in_a_row(source: Source, starts: Numbers, stops: Numbers) -> Numbers | None:
+def _places_in_a_row(source: Store, starts: Numbers, stops: Numbers) -> Numbers | None:
     """Where each frame is if the frames of all videos stood in one row with their holes; None without any hole."""
     ranges = [range(start, stop) for start, stop in zip(starts.tolist(), stops.tolist(), strict=True)]
     places = frame_places(source, ranges)

@@ -13,9 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from penstock.samples import Subset, column_of
-
-Numbers = NDArray[np.int64]
+from penstock.samples import Numbers, Store, Subset
 
 
 class VideoRows(NamedTuple):
@@ -31,27 +29,9 @@ class VideoRows(NamedTuple):
         return out
 
 
-def frame_numbers(source: Any) -> Numbers | None:
-    """The number of each frame in its video, if the source tells it; a view asks the source below."""
-    if isinstance(source, Subset):
-        inner = frame_numbers(source.source)
-        return None if inner is None else inner[source.indices]
-    if "frame" not in source.schema:
-        below: Any = getattr(source, "source", None)
-        is_view = hasattr(below, "schema") and len(below) == len(source)
-        return frame_numbers(below) if is_view else None
-    gather = getattr(source, "gather", None)
-    gathered = gather("frame", np.arange(len(source))) if gather is not None else None
-    try:
-        values = column_of(source, "frame") if gathered is None else np.asarray(gathered)
-        return np.asarray(values, np.int64)
-    except (KeyError, TypeError, ValueError):
-        return None
-
-
-def frame_places(source: Any, ranges: Sequence[range]) -> list[Numbers]:
+def frame_places(source: Store, ranges: Sequence[range]) -> list[Numbers]:
     """For each video the place of each of its samples, from 0 at the first; without numbers of frames they adjoin."""
-    numbers = frame_numbers(source)
+    numbers = source.frame_numbers()
     if numbers is None:
         return [np.arange(len(frames)) for frames in ranges]
     every = [numbers[frames.start : frames.stop] for frames in ranges]
@@ -67,7 +47,7 @@ def _places(numbers: Numbers, unit: int) -> Numbers:
     return (numbers - numbers[:1]) // unit
 
 
-def rows_of_videos(source: Any, ranges: Sequence[range]) -> list[VideoRows]:
+def rows_of_videos(source: Store, ranges: Sequence[range]) -> list[VideoRows]:
     """The rows of each video, with those of frames that were left out in between or at its beginning."""
     places = frame_places(source, ranges)
     return [_rows(frames, own, _lost_before(source, frames)) for frames, own in zip(ranges, places, strict=True)]
@@ -79,21 +59,20 @@ def _rows(frames: range, places: Numbers, lost_before: int) -> VideoRows:
     return VideoRows(frames.start + shown, places[shown] == every)
 
 
-def _lost_before(source: Any, frames: range) -> int:
+def _lost_before(source: Store, frames: range) -> int:
     """How many frames packing left out before the first one of a video."""
     first = frames.start
     while isinstance(source, Subset):
         first = int(source.indices[first])
         source = source.source
-    manifest = getattr(source, "manifest", None)
-    if manifest is None or not manifest.skipped:
+    if not source.has_gaps:
         return 0
-    numbers = frame_numbers(source)
+    numbers = source.frame_numbers()
     if numbers is None or (first and numbers[first - 1] < numbers[first] and _is_same_video(source, first)):
         return 0  # a user's part of a video begins here
     return int(numbers[first])
 
 
-def _is_same_video(source: Any, index: int) -> bool:
+def _is_same_video(source: Store, index: int) -> bool:
     groups = source.group_numbers()
-    return bool(groups[index - 1] == groups[index])
+    return groups is None or bool(groups[index - 1] == groups[index])

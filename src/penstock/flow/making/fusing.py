@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,13 +19,12 @@ from penstock.codecs.decoding_room import may_be_large
 from penstock.codecs.headers import UnreadableImage, read_header
 from penstock.errors import HopError, RecipeError
 from penstock.flow.making.chains import Chain
-from penstock.flow.making.clips import Clips
 from penstock.flow.measuring.hops import Stopwatch
 from penstock.flow.order.draws import Draws, Numbers
 from penstock.flow.user_errors import reason_of
-from penstock.samples import Source, Subset
+from penstock.samples import Store
+from penstock.samples.store import ImageStorage
 
-Stored = Literal["encoded", "raw", "kept"]  # as image files, as pixels in mapped memory, or decoded in a cache
 NOTHING_KEPT = np.zeros((1, 1, 3), np.uint8)  # stands for an image that could not be made
 
 
@@ -33,7 +32,7 @@ NOTHING_KEPT = np.zeros((1, 1, 3), np.uint8)  # stands for an image that could n
 class Fusion:
     """The planner's decision: the first steps of a chain are one view, made by the kernel."""
 
-    stored: Stored
+    stored: ImageStorage
     geometric: Chain
     target: kernel.Target
     includes_normalize: bool
@@ -57,7 +56,7 @@ class Missed(NamedTuple):
 class Seen(NamedTuple):
     """What is known of some samples before they are read: where their images are, and what is seen of them."""
 
-    base: Source
+    base: Store
     indices: Numbers  # of the images, in the base; several a sample for clips
     frames: int
     views: Views  # of the samples
@@ -82,22 +81,23 @@ class Seen(NamedTuple):
         return Seen(self.base, indices, self.frames, views, crops, places, self.buffers, before, self.has_large)
 
 
-def seen(fusion: Fusion, source: Source, draws: Draws) -> Seen | None:
+def seen(fusion: Fusion, source: Store, draws: Draws) -> Seen | None:
     """What can be known of a range without reading it; None where sizes of images are only in their bytes."""
-    base, indices, frames = located(source, draws.index)
+    base, indices, frames = source.images_at(draws.index)
     if fusion.stored == "raw":
-        buffers, places = base.pixel_places(indices)  # type: ignore[attr-defined]
+        buffers, places = base.pixel_places(indices)
         views = _views(fusion, draws, places[::frames, 2:])
-        sizes = places[:, 2] * places[:, 3] * 3
-        return Seen(base, indices, frames, views, views.kernel_crops, places, buffers, _sums_before(sizes))
-    known = getattr(base, "image_sizes", None)
-    if known is None:
+        before = _sums_before(places[:, 2] * places[:, 3] * 3)
+        return Seen(base, indices, frames, views, views.kernel_crops, places, buffers, before)
+    sizes = base.image_sizes(indices[::frames])
+    if sizes is None:
         return None
-    image_sizes = known(indices[::frames])
-    views = _views(fusion, draws, image_sizes)
-    buffers, places = _encoded_places(base, indices)
-    before = None if places is None else _sums_before(places[:, 2])
-    has_large = may_be_large(int(image_sizes.prod(axis=1).max(initial=0)))
+    views, found = _views(fusion, draws, sizes), base.encoded_places(indices)
+    has_large = may_be_large(int(sizes.prod(axis=1).max(initial=0)))
+    if found is None:
+        return Seen(base, indices, frames, views, views.kernel_crops, None, (), None, has_large)
+    buffers, places = found
+    before = _sums_before(places[:, 2])
     return Seen(base, indices, frames, views, views.kernel_crops, places, buffers, before, has_large)
 
 
@@ -105,13 +105,6 @@ def _sums_before(sizes: Numbers) -> Numbers:
     sums = np.zeros(len(sizes) + 1, np.int64)
     np.cumsum(sizes, out=sums[1:])
     return sums
-
-
-def _encoded_places(base: Source, indices: Numbers) -> tuple[tuple[Any, ...], Numbers | None]:
-    """Where encoded images are in mapped files, so that nothing is done for each of them in Python."""
-    places_of = getattr(base, "encoded_places", None)
-    found: tuple[tuple[Any, ...], Numbers] | None = None if places_of is None else places_of(indices)
-    return found or ((), None)
 
 
 def _views(fusion: Fusion, draws: Draws, sizes: Numbers) -> Views:
@@ -123,10 +116,10 @@ def _views(fusion: Fusion, draws: Draws, sizes: Numbers) -> Views:
 class Range:
     """The images of a range of samples on their way: read, seen through their views, made."""
 
-    def __init__(self, fusion: Fusion, source: Source, draws: Draws, known: Seen | None) -> None:
+    def __init__(self, fusion: Fusion, source: Store, draws: Draws, known: Seen | None) -> None:
         self.fusion, self.draws = fusion, draws
         self.known = known or seen(fusion, source, draws)
-        self.source, self.indices, self.frames = located(source, draws.index) if self.known is None else self.known[:3]
+        self.source, self.indices, self.frames = source.images_at(draws.index) if self.known is None else self.known[:3]
         self.failed: dict[int, Missed] = {}
         self.data: list[Any] = []
 
@@ -146,10 +139,8 @@ class Range:
 
     def _find_damage(self) -> None:
         """Let a source that keeps checksums compare them: nobody asks it for the bytes."""
-        damaged = getattr(self.source, "damaged", None)
-        if damaged is not None:
-            missed = damaged(self.indices)
-            self.failed.update({number // self.frames: Missed("read", reason) for number, reason in missed.items()})
+        missed = self.source.damaged(self.indices)
+        self.failed.update({number // self.frames: Missed("read", reason) for number, reason in missed.items()})
 
     def _attempt(self, number: int, index: int) -> Any:
         """The bytes of one image, or none and the reason."""
@@ -167,7 +158,7 @@ class Range:
 
     def _kept(self, number: int, index: int) -> NDArray[np.uint8]:
         try:
-            return self.source.kept_pixels(index)  # type: ignore[attr-defined,no-any-return]
+            return self.source.kept_pixels(index)
         except HopError as error:
             self.failed[number] = Missed(error.hop, error.reason)
         except RecipeError:
@@ -224,39 +215,13 @@ class Range:
                 data, crops, flips, rows, target, reduced=fusion.reduced, fill=fill, fast=fusion.fast
             )
         if fusion.gives_back:
-            self.source.give_back(self.indices)  # type: ignore[attr-defined]
+            self.source.give_back(self.indices)
         found = {one.position // self.frames: Missed("decode", one.reason) for one in reversed(failures)}
         return {**found, **self.failed}
 
 
-def located(source: Any, indices: Numbers) -> tuple[Source, Numbers, int]:
-    """The source below subsets and clips, the numbers of the images there, and how many make up one sample."""
-    frames = 1
-    while True:
-        if isinstance(source, Subset):
-            source, indices = source.source, source.indices[indices]
-        elif isinstance(source, Clips):
-            frames *= source.frames
-            source, indices = source.source, source.frame_indices(indices).ravel()
-        else:
-            return source, indices, frames
-
-
-def labelled(source: Any, indices: Numbers) -> tuple[Source, Numbers]:
-    """Where the fields beside the images are: below subsets and caches, and for clips at the frame that labels them."""
-    while True:
-        if isinstance(source, Subset):
-            source, indices = source.source, source.indices[indices]
-        elif isinstance(source, Clips) and source.step.label != "all":
-            source, indices = source.source, source.anchors[indices]
-        elif getattr(source, "keeps_pixels", False):
-            source = source.source
-        else:
-            return source, indices
-
-
 def images_of_range(
-    fusion: Fusion, source: Source, draws: Draws, out: NDArray[Any], watch: Stopwatch, known: Seen | None = None
+    fusion: Fusion, source: Store, draws: Draws, out: NDArray[Any], watch: Stopwatch, known: Seen | None = None
 ) -> tuple[Views, dict[int, Missed]]:
     """All of it for one range: the views that were taken, and what failed."""
     images, count = Range(fusion, source, draws, known), len(draws.index)
@@ -276,15 +241,13 @@ def images_of_range(
     return shown.views, failed
 
 
-def stored_as(source: Source) -> Stored | None:
+def stored_as(source: Store) -> ImageStorage | None:
     """Whether the kernel can make the images of a source from what `read` gives, or a cache keeps."""
-    base, _, _ = located(source, np.zeros(0, np.int64))
-    if getattr(base, "keeps_pixels", False):
-        return "kept"
-    image = base.schema.image
-    pixels: Sequence[Any] = [field for field in base.schema.fields if field.kind in ("image", "mask")]
-    if image is None or len(pixels) != 1:
+    base, _, _ = source.images_at(np.zeros(0, np.int64))
+    storage = base.image_storage
+    if storage == "kept":
+        return storage
+    pixels = [field for field in base.schema.fields if field.kind in ("image", "mask")]
+    if base.schema.image is None or len(pixels) != 1:
         return None
-    if getattr(base, "stores_pixels", False):
-        return "raw"
-    return "encoded" if getattr(base, "encoded_images", False) and hasattr(base, "annotations") else None
+    return storage if storage != "encoded" or base.knows_annotations else None

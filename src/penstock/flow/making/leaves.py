@@ -16,12 +16,12 @@ from penstock.codecs.headers import UnreadableImage
 from penstock.errors import HopError, PackError, RecipeError
 from penstock.flow.budget import process_budget
 from penstock.flow.making.chains import Chain, run_chain
-from penstock.flow.making.fusing import Fusion, Missed, Seen, images_of_range, labelled, located, seen
+from penstock.flow.making.fusing import Fusion, Missed, Seen, images_of_range, seen
 from penstock.flow.making.rows import Rows
 from penstock.flow.measuring.hops import Stopwatch
 from penstock.flow.order.draws import Draws
 from penstock.flow.user_errors import reason_in_function, reason_of
-from penstock.samples import Kind, Sample, Source, annotations_of, describe
+from penstock.samples import Kind, Sample, Store
 
 UNREADABLE = "Fix or remove it, or pass on_bad_sample='substitute' to use another sample instead."
 
@@ -37,7 +37,7 @@ class Failure(NamedTuple):
 class Leaf:
     """One source and the steps on each of its samples; `fusion` stands for the first of them, where there is one."""
 
-    source: Source
+    source: Store
     chain: Chain
     fusion: Fusion | None
     memory: int | None = None  # what images may take while they are decoded; None for the budget of the process
@@ -92,7 +92,7 @@ class Leaf:
             if row in failed:
                 continue
             try:
-                sample = annotations_of(self.source, index)
+                sample = self.source.annotations(index)
             except (OSError, UnreadableImage) as error:
                 failed[row] = Missed("decode", reason_of(error))
                 continue
@@ -102,13 +102,15 @@ class Leaf:
 
     def _gathered(self, draws: Draws, rows: Rows, names: list[str]) -> bool:
         """Whether the source gave all of these fields at once."""
-        base, indices = labelled(self.source, draws.index)
-        gather = getattr(base, "gather", None)
-        if gather is None or rows.layout.loose:
+        if rows.layout.loose:
             return False
+        base, indices = self.source.fields_at(draws.index)
         try:
             for name in names:
-                rows.arrays[name][:] = gather(name, indices)
+                values = base.gather(name, indices)
+                if values is None:
+                    return False
+                rows.arrays[name][:] = values
         except (OSError, UnreadableImage):  # asked one by one, the sample that it was is told
             return False
         return True
@@ -120,7 +122,7 @@ class Leaf:
     ) -> list[Failure]:
         image = self.source.schema.image
         assert image is not None
-        frames = located(self.source, draws.index[:0])[2]
+        frames = self.source.images_at(draws.index[:0])[2]
         shape = fusion.target.shape if frames == 1 else (frames, *fusion.target.shape)
         images = np.empty((len(draws.index), *shape), fusion.target.dtype)
         views, failed = images_of_range(fusion, self.source, draws, images, watch, known)
@@ -130,7 +132,7 @@ class Leaf:
         for row in (row for row in range(len(images)) if row not in failed):
             draw = draws.part(row, row + 1)
             try:
-                sample = annotations_of(self.source, int(draw.index[0]))
+                sample = self.source.annotations(int(draw.index[0]))
                 if others:
                     sample = apply_geometric(sample, others, views.span(row, row + 1))
                 sample[image.name] = images[row]
@@ -175,7 +177,7 @@ class Leaf:
         except (HopError, RecipeError):
             raise
         except Exception as error:
-            raise HopError(hop, describe(self.source, index), reason_of(error), UNREADABLE) from error
+            raise HopError(hop, self.source.describe(index), reason_of(error), UNREADABLE) from error
         watch.lap("decode", 1)
         return sample
 
@@ -185,16 +187,16 @@ class Leaf:
         except (HopError, PackError):
             raise
         except Exception as error:
-            raise HopError("transform", describe(self.source, int(draw.index[0])), reason_in_function(error)) from error
+            raise HopError("transform", self.source.describe(int(draw.index[0])), reason_in_function(error)) from error
 
     def _put(self, rows: Rows, row: int, sample: Sample, draw: Draws) -> None:
         try:
             rows.put(row, sample)
         except RecipeError as error:
-            raise HopError("collate", describe(self.source, int(draw.index[0])), str(error)) from error
+            raise HopError("collate", self.source.describe(int(draw.index[0])), str(error)) from error
 
     def _failure(self, draws: Draws, row: int, missed: Missed) -> Failure:
-        sample = describe(self.source, int(draws.index[row]))
+        sample = self.source.describe(int(draws.index[row]))
         return Failure(row, HopError(missed.hop, sample, missed.reason, UNREADABLE))
 
 

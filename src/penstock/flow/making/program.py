@@ -23,7 +23,7 @@ from penstock.flow.measuring.hops import Costs, Stopwatch
 from penstock.flow.measuring.lock_wait import locking
 from penstock.flow.order.draws import Draws, Order
 from penstock.flow.steps import Batch
-from penstock.samples import RESERVED
+from penstock.samples import RESERVED, Store
 
 BLOCK = 4096  # positions are looked up in blocks: small ones cost more each, and for large ones all workers wait longer
 KEPT_BLOCKS = 8
@@ -81,7 +81,7 @@ class Program:
         vars(self).update(state, _blocks=OrderedDict(), _lock=threading.Lock())
 
     @functools.cached_property
-    def locking_sources(self) -> tuple[Any, ...]:
+    def locking_sources(self) -> tuple[Store, ...]:
         """The sources that make threads wait for one another."""
         return tuple(locking(leaf.source for leaf in self.leaves))
 

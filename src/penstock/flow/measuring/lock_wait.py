@@ -3,29 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Any
 
-from penstock.samples import Concat, Subset
+from penstock.samples import Store
 
 
-def lock_wait_seconds(locking_sources: Iterable[Any]) -> float:
+def lock_wait_seconds(locking_sources: Iterable[Store]) -> float:
     """Of the calling thread, since it began, over sources that have a lock."""
-    return sum((float(source.lock_wait_seconds()) for source in locking_sources), 0.0)
+    return sum((source.lock_wait_seconds() for source in locking_sources), 0.0)
 
 
-def lock_names(sources: Iterable[Any]) -> list[str]:
-    """What those locks are called (`lock_name`)."""
-    return list(dict.fromkeys(getattr(source, "lock_name", "a lock") for source in locking(sources)))
+def lock_names(sources: Iterable[Store]) -> list[str]:
+    """What those locks are called."""
+    return list(dict.fromkeys(source.lock_name or "" for source in locking(sources)))
 
 
-def locking(sources: Iterable[Any]) -> Iterator[Any]:
-    """The sources below these that have a lock and tell how long it was waited for (`lock_wait_seconds()`)."""
+def locking(sources: Iterable[Store]) -> Iterator[Store]:
+    """The sources that have a lock, of these and those below them."""
     for source in sources:
-        if isinstance(source, Concat):
-            yield from locking(source.sources)
-        elif isinstance(source, Subset) or hasattr(source, "step"):  # clips
-            yield from locking([source.source])
-        elif hasattr(source, "leaf"):  # a cache
-            yield from locking([source.leaf.source])
-        elif hasattr(source, "lock_wait_seconds"):
+        if source.lock_name is not None:
             yield source
+        yield from locking(source.below)

@@ -9,24 +9,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 from penstock.errors import RecipeError, nearest
-from penstock.flow.making.fusing import located
 from penstock.flow.order.draws import Numbers
 from penstock.flow.order.weighting import balanced_weights
-from penstock.samples import Source, column_of
+from penstock.samples import Store
 
 BLOCK_SAMPLES = 4096  # blocks of a source that has no shards
 RUN_COLUMNS = ("file", "group")
 
 
-def stored(source: Source, name: str) -> NDArray[Any]:
+def stored(source: Store, name: str) -> NDArray[Any]:
     """A stored column, or an error that says what a source needs for it."""
     try:
-        return column_of(source, name)
+        return source.column(name)
     except KeyError as error:
         raise RecipeError(f"there is no stored column {name!r}: {error.args[0]} Use filter with a function.") from error
 
 
-def chosen(source: Source, indices: Numbers, conditions: tuple[tuple[str, Any], ...]) -> NDArray[np.bool_]:
+def chosen(source: Store, indices: Numbers, conditions: tuple[tuple[str, Any], ...]) -> NDArray[np.bool_]:
     """Which of these samples meet every condition."""
     keep = np.ones(len(indices), np.bool_)
     for name, wanted in conditions:
@@ -34,7 +33,7 @@ def chosen(source: Source, indices: Numbers, conditions: tuple[tuple[str, Any], 
     return keep
 
 
-def _meets(values: NDArray[Any], name: str, wanted: Any, source: Source) -> NDArray[np.bool_]:
+def _meets(values: NDArray[Any], name: str, wanted: Any, source: Store) -> NDArray[np.bool_]:
     if callable(wanted):
         answer = np.asarray(wanted(values))
         if answer.shape != values.shape[:1] or answer.dtype != np.bool_:
@@ -47,7 +46,7 @@ def _meets(values: NDArray[Any], name: str, wanted: Any, source: Source) -> NDAr
     return np.isin(values, options)
 
 
-def _number(name: str, value: Any, source: Source) -> Any:
+def _number(name: str, value: Any, source: Store) -> Any:
     """The number of a class that is called by its name."""
     label = source.schema.label
     if label is None or name != label.name or not isinstance(value, str):
@@ -58,7 +57,7 @@ def _number(name: str, value: Any, source: Source) -> Any:
     return classes.index(value)
 
 
-def weights_of(source: Source, indices: Numbers, weights: Any) -> NDArray[np.float64]:
+def weights_of(source: Store, indices: Numbers, weights: Any) -> NDArray[np.float64]:
     """The weight of each of these samples: "balanced", by class, a stored column, or a number for each."""
     if isinstance(weights, str) and weights == "balanced":
         return balanced_weights(_labels(source)[indices])
@@ -71,18 +70,18 @@ def weights_of(source: Source, indices: Numbers, weights: Any) -> NDArray[np.flo
     return np.asarray(weights, np.float64)
 
 
-def _label_name(source: Source) -> str:
+def _label_name(source: Store) -> str:
     label = source.schema.label
     if label is None:
         raise RecipeError("sample by class needs a source whose samples have a class. Give a weight for each sample.")
     return label.name
 
 
-def _labels(source: Source) -> NDArray[Any]:
+def _labels(source: Store) -> NDArray[Any]:
     return stored(source, _label_name(source))
 
 
-def runs_to_interleave(source: Source, indices: Numbers, by: str) -> tuple[Numbers, Numbers]:
+def runs_to_interleave(source: Store, indices: Numbers, by: str) -> tuple[Numbers, Numbers]:
     """The runs of samples that take turns; an error if they could not: one run alone, or one sample in each.
 
     One run of a column that the user named is no mistake: a split or a subset may have one group.
@@ -100,20 +99,20 @@ def runs_to_interleave(source: Source, indices: Numbers, by: str) -> tuple[Numbe
     )
 
 
-def _run_columns(source: Source, indices: Numbers, by: str) -> dict[str, NDArray[Any]]:
+def _run_columns(source: Store, indices: Numbers, by: str) -> dict[str, NDArray[Any]]:
     """What samples can be told apart by: files, groups and shards where there are any, or the column that is asked."""
     if by not in ("auto", "shard"):
         return {by: stored(source, by)[indices]}
     found = {}
     for name in RUN_COLUMNS if by == "auto" else ():
         with contextlib.suppress(KeyError):
-            found[name] = column_of(source, name)[indices]
-    base, numbers, frames = located(source, indices)
-    shards = getattr(base, "shard_numbers", None)
+            found[name] = source.column(name)[indices]
+    base, numbers, frames = source.images_at(indices)
+    shards = base.shard_numbers(numbers[::frames])
     if shards is not None:
-        found["shard"] = shards(numbers[::frames])
+        found["shard"] = shards
     elif by == "shard":
-        raise RecipeError(f"interleave(by='shard'): {type(base).__name__} has no shards; packs have them.")
+        raise RecipeError(f"interleave(by='shard'): {base.kind.__name__} has no shards; packs have them.")
     return found
 
 
@@ -124,12 +123,11 @@ def runs(values: NDArray[Any]) -> tuple[Numbers, Numbers]:
     return starts, np.diff(np.append(starts, len(values))).astype(np.int64)
 
 
-def block_starts(source: Source, indices: Numbers) -> Numbers:
+def block_starts(source: Store, indices: Numbers) -> Numbers:
     """Where the samples of each shard begin among these, so that a window reads whole shards."""
-    base, numbers, frames = located(source, indices)
-    shards = getattr(base, "shard_numbers", None)
-    if shards is None:
+    base, numbers, frames = source.images_at(indices)
+    of_sample = base.shard_numbers(numbers[::frames])
+    if of_sample is None:
         return np.arange(0, max(len(indices), 1), BLOCK_SAMPLES, dtype=np.int64)
-    of_sample = shards(numbers[::frames])
     changes = np.flatnonzero(of_sample[1:] != of_sample[:-1]) + 1
     return np.concatenate([[0], changes]).astype(np.int64)

@@ -26,7 +26,7 @@ from penstock.flow.steps import Batch, Cache, Map, Prefetch, Repeat, Shard, Shuf
 from penstock.flow.streams.items import Item, check_item, item_size, named_item, named_parts, row_of
 from penstock.flow.streams.streams import guessed_schema
 from penstock.flow.user_errors import reason_in_function
-from penstock.samples import Raw, Sample, Schema
+from penstock.samples import Raw, Sample, Schema, Store
 
 if TYPE_CHECKING:
     from penstock.flow.plans import Plan
@@ -112,14 +112,16 @@ def _length(sequence: Any) -> int:
         ) from error
 
 
-class SequenceItems:
+class SequenceItems(Store):
     """The items of a sequence; a sample of this source is a whole batch."""
-
-    gives_batches = True
-    schema = Schema(())
 
     def __init__(self, sequence: Any, names: tuple[str, ...] | None) -> None:
         self.sequence, self._names = _Counted(sequence), names
+        self._schema = Schema(())
+
+    @property
+    def gives_batches(self) -> bool:
+        return True
 
     def __len__(self) -> int:
         return len(self.sequence)
@@ -134,14 +136,18 @@ class SequenceItems:
         return self.sequence.on_epoch_end()
 
 
-class DatasetSamples:
+class DatasetSamples(Store):
     """An object whose items are samples, as a map-style Dataset of torch has them."""
 
     def __init__(self, sequence: Any, names: tuple[str, ...] | None) -> None:
         self.sequence, self._names = _Counted(sequence), names
 
-    @cached_property
+    @property
     def schema(self) -> Schema:
+        return self._guessed_schema
+
+    @cached_property
+    def _guessed_schema(self) -> Schema:
         """The fields that augmentations know, by what they look like in the first sample."""
         return guessed_schema(self.decode(self.read(0))) if len(self) else Schema(())
 
@@ -167,7 +173,7 @@ def _plain(value: Any) -> Any:
     return value if isinstance(value, (str, bytes, int, float)) else np.asarray(value).copy()
 
 
-class SequenceSamples:
+class SequenceSamples(Store):
     """The samples inside the items of a sequence."""
 
     def __init__(self, sequence: Any, names: tuple[str, ...] | None, measures: bool) -> None:
@@ -181,8 +187,12 @@ class SequenceSamples:
     def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).update(state, _kept=threading.local())
 
-    @cached_property
+    @property
     def schema(self) -> Schema:
+        return self._guessed_schema
+
+    @cached_property
+    def _guessed_schema(self) -> Schema:
         """The fields that augmentations know, by what they look like in the first sample."""
         return guessed_schema(self.decode(self.read(0))) if len(self) else Schema(())
 
@@ -251,14 +261,15 @@ class SequenceSamples:
         return self.sequence.on_epoch_end()
 
 
-def tell_epoch_end(sources: Iterable[Any]) -> bool:
+def tell_epoch_end(sources: Iterable[Store]) -> bool:
     """An epoch was delivered: sequences below these sources are told, each once; whether any may have changed."""
     found: dict[int, SequenceItems | SequenceSamples | DatasetSamples] = {}
-    for source in sources:
-        while source is not None:
-            if isinstance(source, (SequenceItems, SequenceSamples, DatasetSamples)):
-                found[id(source.sequence.sequence)] = source
-            source = getattr(source, "source", None)
+    waiting = list(sources)
+    while waiting:
+        source = waiting.pop(0)
+        if isinstance(source, (SequenceItems, SequenceSamples, DatasetSamples)):
+            found[id(source.sequence.sequence)] = source
+        waiting += source.below
     changed = [one.on_epoch_end() for one in found.values()]  # all of them are told
     return any(changed)
 
@@ -266,8 +277,8 @@ def tell_epoch_end(sources: Iterable[Any]) -> bool:
 # A plan whose source gives batches
 
 
-def gives_batches(source: Any) -> bool:
-    return bool(getattr(source, "gives_batches", False))
+def gives_batches(source: Store | None) -> bool:
+    return source is not None and source.gives_batches
 
 
 _ON_ITEMS = (Shuffle, Take, Skip, Repeat, Cache, Shard, Prefetch)

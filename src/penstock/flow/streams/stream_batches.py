@@ -13,7 +13,7 @@ from penstock.flow.order.dealing import Deal
 from penstock.flow.order.draws import Draws, Numbers
 from penstock.flow.streams.feeding import Item, sample_bytes
 from penstock.flow.streams.stream_reading import Reading
-from penstock.samples import Raw, Sample, Schema
+from penstock.samples import Raw, Sample, Schema, Store
 
 
 @dataclass
@@ -46,12 +46,11 @@ class HeldOrder:
         return Draws(np.zeros(len(positions), np.int64), numbers, numbers.astype(np.uint64), epochs)
 
 
-@dataclass(frozen=True)
-class HeldSource:
+class HeldSource(Store):
     """Gives each sample once."""
 
-    schema: Schema
-    held: Held
+    def __init__(self, schema: Schema, held: Held) -> None:
+        self._schema, self.held = schema, held
 
     def __len__(self) -> int:
         return 0

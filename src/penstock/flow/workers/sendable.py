@@ -50,7 +50,7 @@ def _parts(program: Program) -> Iterator[tuple[str, Any]]:
         else:
             yield f"step {link.number}, {step.name}: this step", step
     for leaf in program.leaves:
-        yield f"the source {type(leaf.source).__name__}", leaf.source
+        yield f"the source {leaf.source.kind.__name__}", leaf.source
 
 
 def _reason(error: Exception) -> str:

@@ -12,7 +12,7 @@ from penstock.prediction.behaviour.ethogram_predicting import predict_ethograms
 from penstock.prediction.behaviour.video_jobs import videos_of
 from penstock.prediction.models import Model
 from penstock.results.ethograms import Ethogram
-from penstock.samples import Source
+from penstock.samples import Store
 from penstock.sources.videos.supplying import named_videos
 from penstock.tasks.behaviour.frame_data import frame_labels
 from penstock.tasks.data_checks import label_field
@@ -22,7 +22,7 @@ MEANS = ("f1", "precision", "recall", "accuracy", "bout_f1")
 
 
 def labelled_ethograms(
-    model: Model, source: Source, answering: AnswerOptions, videos: Any = None, **given: Any
+    model: Model, source: Store, answering: AnswerOptions, videos: Any = None, **given: Any
 ) -> list[Ethogram]:
     """The ethograms of all videos of a source, with its labels in the order of the model's behaviours.
 
@@ -40,7 +40,7 @@ def labelled_ethograms(
     ]
 
 
-def _files_of(source: Source, videos: Any) -> list[Path]:
+def _files_of(source: Store, videos: Any) -> list[Path]:
     """The file of every video of a source; one that is missing, or has another number of frames, is a problem."""
     there = {video.name: video.path for video in named_videos(videos)}
     problems = [
@@ -58,11 +58,11 @@ def _files_of(source: Source, videos: Any) -> list[Path]:
     return [there[name] for name, _ in videos_of(source)]
 
 
-def _view(task: Any, source: Source) -> Source:
+def _view(task: Any, source: Store) -> Store:
     """The source with labels as the task numbers them."""
     label = label_field(source, task.label, "labels")
     if label is None:
-        raise DataError([Problem(type(source).__name__, None, "it has no labels", "Pack the videos with their labels")])
+        raise DataError([Problem(source.kind.__name__, None, "it has no labels", "Pack the videos with their labels")])
     return labelled(source, task.image, label, task.behaviours)
 
 

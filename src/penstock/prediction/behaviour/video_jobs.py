@@ -15,7 +15,7 @@ from penstock.flow.making.frame_places import VideoRows, rows_of_videos
 from penstock.opening import kind_of
 from penstock.opening import open as open_any
 from penstock.prediction.image_arrays import are_in_memory
-from penstock.samples import Source
+from penstock.samples import Source, Store, as_store
 from penstock.sources.videos.frame_supplies import StoredVideo, Supply
 from penstock.sources.videos.framing import Framing
 from penstock.sources.videos.supplying import named_videos, state_of, supply_of
@@ -37,13 +37,13 @@ class VideoJob:
 def jobs_of(data: Any, framing: Framing) -> list[VideoJob]:
     """The videos that a user means, in order."""
     if isinstance(data, Source):
-        return _stored(data, framing)
+        return _stored(as_store(data), framing)
     if are_in_memory(data):
         what = "a behaviour model needs videos, and images in memory have no frame times"
         raise RecipeError(f"{what}. Pass the path of a video or of a folder of numbered frames, or a pack.")
     if isinstance(data, (str, os.PathLike)):
         if Path(data).exists() and kind_of(data) == PACK:
-            source: Source = open_any(data)
+            source: Store = open_any(data)
             return _stored(source, framing)
         return _files(data, framing)
     if isinstance(data, Sequence):
@@ -66,17 +66,16 @@ def _files(data: Any, framing: Framing) -> list[VideoJob]:
     ]
 
 
-def _stored(source: Source, framing: Framing) -> list[VideoJob]:
-    fingerprint = getattr(source, "fingerprint", None)
-    state = (type(source).__name__, "" if fingerprint is None else fingerprint(), len(source), framing)
-    place = str(getattr(source, "path", type(source).__name__))
+def _stored(source: Store, framing: Framing) -> list[VideoJob]:
+    state = (source.kind.__name__, source.fingerprint() or "", len(source), framing)
+    place = source.kind.__name__ if source.path is None else str(source.path)
     return [
         VideoJob(name, f"{place}#{name}", (*state, name), partial(_stored_video, source, rows, name, framing))
         for name, rows in videos_of(source)
     ]
 
 
-def videos_of(source: Source) -> list[tuple[str, VideoRows]]:
+def videos_of(source: Store) -> list[tuple[str, VideoRows]]:
     """The videos of a pack or another Source: a name that no other has, and the samples of its frames."""
     ranges = video_ranges(source)
     names = [video_name(source, frames.start) for frames in ranges]
@@ -85,5 +84,5 @@ def videos_of(source: Source) -> list[tuple[str, VideoRows]]:
     return list(zip(named, rows_of_videos(source, ranges), strict=True))
 
 
-def _stored_video(source: Source, rows: VideoRows, name: str, framing: Framing) -> Supply:
+def _stored_video(source: Store, rows: VideoRows, name: str, framing: Framing) -> Supply:
     return StoredVideo(source, rows.indices, name, framing, rows.is_stored)

@@ -25,7 +25,7 @@ from penstock.prediction.models import Model
 from penstock.results.box_tables import box_table
 from penstock.results.georeferences import Georeference
 from penstock.results.ground_resolution import metres_per_pixel
-from penstock.samples import Source, annotations_of
+from penstock.samples import Store
 from penstock.wording import counted
 
 # Threads that read windows, where the user does not say: two keep ahead of any network, also of compressed rasters.
@@ -182,14 +182,14 @@ def _ratio(task: Any, scene: Scene, options: FindingOptions) -> float:
     return 1.0 if found is None else wanted / found
 
 
-def boxes_in_source(model: Model, source: Source, options: FindingOptions, answering: AnswerOptions) -> Any:
+def boxes_in_source(model: Model, source: Store, options: FindingOptions, answering: AnswerOptions) -> Any:
     """The table of boxes of a pack or another source, each sample looked at as a whole."""
     model = _with_thresholds(model, options)
     task: Any = model.task
     collected = Collected(model)
     for one in answered(model, source, answering, model.answer):
         for row in range(len(one.batch["index"])):
-            sample = annotations_of(source, one.first + row) if hasattr(source, "annotations") else {}
+            sample = source.annotations(one.first + row) if source.knows_annotations else {}
             name = str(sample.get("key") or one.first + row)
             if row in one.problems:
                 collected.problems[name] = one.problems[row]

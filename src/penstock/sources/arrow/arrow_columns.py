@@ -11,7 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from penstock.errors import DataError, Problem
-from penstock.sources.columns.tables import Holds, Numbers, Places, objects
+from penstock.samples.store import objects
+from penstock.sources.columns.tables import Holds, Numbers, Places
 from penstock.storage.free_memory import SMALL_BYTES, check_unpacked
 
 if TYPE_CHECKING:

@@ -10,8 +10,9 @@ from numpy.typing import NDArray
 
 from penstock.codecs.headers import UnreadableImage
 from penstock.codecs.images import decode_image
-from penstock.errors import Problem, Sealed
-from penstock.samples import Field, Origin, Raw, Sample, Schema, sample_at
+from penstock.errors import Problem
+from penstock.samples import Field, Origin, Raw, Sample, Schema, Store
+from penstock.samples.store import ImageStorage
 from penstock.sources.boxes.annotations import read_annotations
 from penstock.sources.boxes.locating import unreadable
 from penstock.sources.grouping import crop_rasters, groups_of, is_pattern, text_column
@@ -23,7 +24,7 @@ from penstock.wording import counted
 _FIELDS = (Field("image", "image"), Field("boxes", "boxes"), Field("box_label", "labels", "int64"))
 
 
-class Boxes(Sealed):
+class Boxes(Store):
     """Images with boxes, from a table, Pascal VOC, COCO, YOLO or a vector layer.
 
     annotations   a path, pattern, folder or list of them; a DataFrame or GeoDataFrame
@@ -44,9 +45,6 @@ class Boxes(Sealed):
     an image that COCO lists alone. Each image header is opened once, here; problems of rows do not raise, but are
     in `problems()`.
     """
-
-    # The bytes that `read` gives are a whole encoded image, which a pack may keep as they are.
-    encoded_images = True
 
     @refuses_urls()
     def __init__(
@@ -80,7 +78,7 @@ class Boxes(Sealed):
             self._crops = crop_rasters(self.annotated.names, self.annotated.files)
             self._groups = tuple(self._crops.get(place, group) for place, group in enumerate(self._groups))
         self._problems = (*self.annotated.problems, *misfits)
-        self.schema = Schema(_FIELDS, self.annotated.classes)
+        self._schema = Schema(_FIELDS, self.annotated.classes)
         self._given = provenance(
             annotations=annotations,
             images=images,
@@ -93,14 +91,12 @@ class Boxes(Sealed):
         )
 
     @property
-    def classes(self) -> tuple[str, ...]:
-        return self.schema.classes
+    def image_storage(self) -> ImageStorage:
+        """The bytes that `read` gives are a whole encoded image, which a pack may keep as they are."""
+        return "encoded"
 
     def __len__(self) -> int:
         return len(self.annotated)
-
-    def __getitem__(self, index: int) -> Sample:
-        return sample_at(self, index)
 
     def __repr__(self) -> str:
         return f"Boxes({len(self):,} images, {len(self.annotated.boxes):,} boxes, {len(self.classes)} classes)"

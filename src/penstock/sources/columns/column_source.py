@@ -10,20 +10,21 @@ import numpy as np
 import xxhash
 from numpy.typing import NDArray
 
-from penstock.errors import DataError, Problem, RecipeError, Sealed
-from penstock.samples import Origin, Raw, Sample, Schema, sample_at
+from penstock.errors import DataError, Problem, RecipeError
+from penstock.samples import Origin, Raw, Sample, Schema, Store
+from penstock.samples.store import ImageStorage, Places, objects
 from penstock.sources.columns.agreeing import agreed
 from penstock.sources.columns.choosing import Taken, choose
 from penstock.sources.columns.labelling import class_numbers, listed_classes, vector_classes
 from penstock.sources.columns.options import ColumnOptions
 from penstock.sources.columns.pixel_shapes import pixel_order, size_of
-from penstock.sources.columns.tables import ArrayColumn, Numbers, Table, objects
+from penstock.sources.columns.tables import ArrayColumn, Numbers, Table
 from penstock.sources.columns.values import field_of, image_of
 from penstock.sources.paths import origin_of
 from penstock.sources.provenance import provenance
 
 
-class ColumnSource(Sealed):
+class ColumnSource(Store):
     """Samples from tables of columns. Abstract: a format makes the tables, and is made anew when it is unpickled."""
 
     def __init__(
@@ -40,7 +41,7 @@ class ColumnSource(Sealed):
         self._starts = [0, *np.cumsum([table.length for table in self._tables]).tolist()]
         self._labels, classes = self._labelled()
         self._texts = {name: self._text_column(name) for name in ("key", "group", "split")}
-        self.schema = Schema(tuple(taken.field for taken in self._choice.taken), classes)
+        self._schema = Schema(tuple(taken.field for taken in self._choice.taken), classes)
         self._offer()
 
     # What it is
@@ -50,10 +51,6 @@ class ColumnSource(Sealed):
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__init__(**state)  # type: ignore[misc]
-
-    @property
-    def classes(self) -> tuple[str, ...]:
-        return self.schema.classes
 
     @property
     def taken(self) -> dict[str, str]:
@@ -73,9 +70,6 @@ class ColumnSource(Sealed):
         return f"{type(self).__name__}({len(self):,} samples, {len(self.classes)} classes; {taken})"
 
     # A sample
-
-    def __getitem__(self, index: int) -> Sample:
-        return sample_at(self, index)
 
     def _locate(self, index: int) -> tuple[int, int]:
         if len(self._tables) == 1:
@@ -142,10 +136,13 @@ class ColumnSource(Sealed):
             return None
         return np.concatenate([np.asarray(table.columns[column].whole(), object) for table in self._tables])
 
-    def _origin(self, index: int) -> Origin:
+    @property
+    def tells_origins(self) -> bool:
+        return all(table.file is not None for table in self._tables)
+
+    def origin(self, index: int) -> Origin:
         file = self._tables[self._locate(index)[0]].file
-        assert file is not None
-        return origin_of(file)
+        return super().origin(index) if file is None else origin_of(file)
 
     def problems(self) -> list[Problem]:
         """What the format has to warn of; whatever is wrong was said when it was opened."""
@@ -243,20 +240,23 @@ class ColumnSource(Sealed):
         return self._choice.image
 
     def _offer(self) -> None:
-        """Say what flows may ask for; they look for these members by name, so they are there only where they work."""
+        """Work out once what flows may ask for."""
         images = [taken for taken in self._choice.taken if taken.field.kind == "image"]
         first = images[0] if len(images) == 1 else None
         plain = self._options.channels != "bgr"
         self._image_columns = (
             [] if self._image is None else [table.columns[self._image.column] for table in self._tables]
         )
-        self.encoded_images = first is not None and first.how == "encoded" and plain
         self._sizes = self._known_sizes()
-        self.stores_pixels = first is not None and plain and self._sizes is not None and self._lie_as_rgb()
-        if self._sizes is not None:
-            self.image_sizes = self._image_sizes
-        if all(table.file is not None for table in self._tables):
-            self.origin = self._origin
+        self._image_storage: ImageStorage | None = None
+        if first is not None and plain and first.how == "encoded":
+            self._image_storage = "encoded"
+        elif first is not None and plain and self._sizes is not None and self._lie_as_rgb():
+            self._image_storage = "raw"
+
+    @property
+    def image_storage(self) -> ImageStorage | None:
+        return self._image_storage
 
     def _known_sizes(self) -> NDArray[np.int64] | None:
         """Width and height of the images of each table, where they are stored as pixels of one size."""
@@ -281,9 +281,8 @@ class ColumnSource(Sealed):
             for column in self._image_columns
         )
 
-    def _image_sizes(self, indices: Numbers) -> Numbers:
-        assert self._sizes is not None
-        return self._sizes[self._table_numbers(indices)]
+    def image_sizes(self, indices: Numbers) -> Numbers | None:
+        return None if self._sizes is None else self._sizes[self._table_numbers(indices)]
 
     def uniform_image_size(self) -> tuple[int, int] | None:
         """Width and height, where all images are known to have the same."""
@@ -291,7 +290,7 @@ class ColumnSource(Sealed):
             return None
         return int(self._sizes[0, 0]), int(self._sizes[0, 1])
 
-    def pixel_places(self, indices: Numbers) -> tuple[tuple[Any, ...], Numbers]:
+    def pixel_places(self, indices: Numbers) -> Places:
         """Where raw pixels lie: buffers, and for each image which one, where in it, width and height."""
         places = np.zeros((len(indices), 4), np.int64)
         buffers: list[Any] = []

@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from penstock.sources.columns.tables import Column, Holds, Numbers, Places, objects
+from penstock.samples.store import objects
+from penstock.sources.columns.tables import Column, Holds, Numbers, Places
 
 ENDING = "_shape"
 

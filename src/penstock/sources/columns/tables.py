@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple, Protocol
 
@@ -129,14 +129,6 @@ class ArrayColumn:
         if not array.flags.c_contiguous or not array.size:
             return None
         return Places(self._buffer, rows * (array.nbytes // len(array)))
-
-
-def objects(values: Sequence[Any]) -> NDArray[Any]:
-    """An array of objects, also where all of them have one shape."""
-    array = np.empty(len(values), object)
-    for number, value in enumerate(values):
-        array[number] = value
-    return array
 
 
 def _text(value: Any) -> Any:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from penstock.errors import RecipeError
-from penstock.samples import Field, Source
+from penstock.samples import Field, Store
 from penstock.sources.columns.column_source import ColumnSource
 from penstock.sources.exports.export_manifest import (
     FRAME_LIST_NAME,
@@ -21,7 +21,7 @@ from penstock.sources.exports.exported import Exported, read_sample_table
 CORNERS = tuple(f"image/object/bbox/{side}" for side in ("xmin", "ymin", "xmax", "ymax"))
 
 
-def open_export(folder: Path | str, **options: Any) -> Source:
+def open_export(folder: Path | str, **options: Any) -> Store:
     """An export as its data were; `options` go to the source that reads its files, instead of what export.yaml says."""
     folder = Path(folder)
     facts = export_facts(folder)
@@ -34,7 +34,7 @@ def open_export(folder: Path | str, **options: Any) -> Source:
     return source  # type: ignore[no-any-return]
 
 
-def _records(folder: Path, facts: ExportFacts, options: dict[str, Any]) -> Source:
+def _records(folder: Path, facts: ExportFacts, options: dict[str, Any]) -> Store:
     from penstock.sources.records.tfrecords import TFRecords
 
     known = {"image": "image/encoded", "class": "image/class/label", "boxes": CORNERS}
@@ -50,7 +50,7 @@ def _records(folder: Path, facts: ExportFacts, options: dict[str, Any]) -> Sourc
     return TFRecords(folder, **{"fields": fields, **_classes(facts), **options})
 
 
-def _tars(folder: Path, facts: ExportFacts, options: dict[str, Any]) -> Source:
+def _tars(folder: Path, facts: ExportFacts, options: dict[str, Any]) -> Store:
     from penstock.sources.tars.tar_fields import IMAGES
     from penstock.sources.tars.webdataset import WebDataset
 
@@ -76,7 +76,7 @@ def _columns(facts: ExportFacts) -> dict[str, Any]:
     return {"fields": fields, "label": fields.get("label", Field("", "text")).name, **_classes(facts)}
 
 
-def _hdf5(folder: Path, facts: ExportFacts, options: dict[str, Any]) -> Source:
+def _hdf5(folder: Path, facts: ExportFacts, options: dict[str, Any]) -> Store:
     from penstock.sources.hdf5.hdf5 import HDF5
     from penstock.sources.videos.videos import Videos
 
@@ -87,7 +87,7 @@ def _hdf5(folder: Path, facts: ExportFacts, options: dict[str, Any]) -> Source:
     return HDF5(folder, **{**_columns(facts), **options})
 
 
-def _arrays(folder: Path, facts: ExportFacts, options: dict[str, Any]) -> Source:
+def _arrays(folder: Path, facts: ExportFacts, options: dict[str, Any]) -> Store:
     from penstock.sources.arrays.arrays import Arrays
 
     ending = ".npz" if facts.layout == "npz" else ""
@@ -95,7 +95,7 @@ def _arrays(folder: Path, facts: ExportFacts, options: dict[str, Any]) -> Source
     return Arrays(paths or (folder / "samples.npz" if ending else folder), **{**_columns(facts), **options})
 
 
-def _directory(folder: Path, facts: ExportFacts, options: dict[str, Any]) -> Source:
+def _directory(folder: Path, facts: ExportFacts, options: dict[str, Any]) -> Store:
     from penstock.sources.boxes.boxes import Boxes
     from penstock.sources.images.images import Images
     from penstock.sources.videos.videos import Videos
@@ -111,7 +111,7 @@ def _directory(folder: Path, facts: ExportFacts, options: dict[str, Any]) -> Sou
     return _with_table(Images(table, **{**_classes(facts), **options}), facts, table)
 
 
-def _of_videos(source: Source, facts: ExportFacts, table: Path, labels: Mapping[str, Path]) -> Source:
+def _of_videos(source: Store, facts: ExportFacts, table: Path, labels: Mapping[str, Path]) -> Store:
     """Frames with their rows of the table, and with the rows of behaviours, vectors in the order of the classes."""
     rows = {f"{row['path'].partition('/')[0]}#{row['frame']}": row for row in read_sample_table(table)}
     behaviours = [field for field in facts.schema.fields if field.kind == "labels"][:1]
@@ -123,8 +123,8 @@ def _of_videos(source: Source, facts: ExportFacts, table: Path, labels: Mapping[
     return Exported(source, facts.schema, rows, table)
 
 
-def _boxes(annotations: Callable[[Path, ExportFacts], Any]) -> Callable[[Path, ExportFacts, dict[str, Any]], Source]:
-    def read(folder: Path, facts: ExportFacts, options: dict[str, Any]) -> Source:
+def _boxes(annotations: Callable[[Path, ExportFacts], Any]) -> Callable[[Path, ExportFacts, dict[str, Any]], Store]:
+    def read(folder: Path, facts: ExportFacts, options: dict[str, Any]) -> Store:
         from penstock.sources.boxes.boxes import Boxes
 
         source = Boxes(annotations(folder, facts), **{"images": _image_folder(folder), **_classes(facts), **options})
@@ -143,11 +143,11 @@ def _image_key(row: Mapping[str, str]) -> str:
 
 
 def _with_table(
-    source: Source,
+    source: Store,
     facts: ExportFacts,
     table: Path,
     key_of: Callable[[Mapping[str, str]], str] = lambda row: row["path"],
-) -> Source:
+) -> Store:
     rows = {key_of(row): row for row in read_sample_table(table)}
     return Exported(source, facts.schema, rows, table)
 
@@ -156,7 +156,7 @@ def _classes(facts: ExportFacts) -> dict[str, Any]:
     return {"classes": list(facts.schema.classes)} if facts.schema.classes else {}
 
 
-READERS: dict[str, Callable[[Path, ExportFacts, dict[str, Any]], Source]] = {
+READERS: dict[str, Callable[[Path, ExportFacts, dict[str, Any]], Store]] = {
     "tfrecord": _records,
     "webdataset": _tars,
     "hdf5": _hdf5,

@@ -12,53 +12,47 @@ from numpy.typing import NDArray
 
 from penstock.codecs.images import decode_image, decode_mask
 from penstock.errors import DataError, Problem
-from penstock.samples import Field, Raw, Sample, Schema, Source, annotations_of, column_of, sample_at
+from penstock.samples import Field, Raw, Sample, Schema, Store, View
 from penstock.sources.paths import read_bytes
 from penstock.storage.documents import load_json
 
-# What other parts ask of a source beyond its fields; the view has it where the source below has it.
-PASSED_ON = (
-    *("encoded_images", "default_codec", "read_many", "origin", "problems", "damage", "damage_is_known"),
-    *("label_counts", "counts", "made_from"),
-)
 PLACES = ("key", "group", "split")
 
 
-class Exported:
+class Exported(View):
     """Samples of `source` with the fields of `schema`; those that the source lacks come from the rows of a table.
 
     `rows` has for the key of each sample in the source its row: key, group, split, and fields as texts.
     """
 
-    def __init__(self, source: Source, schema: Schema, rows: Mapping[str, Mapping[str, str]], table: Path) -> None:
-        self.source, self.schema, self._table = source, schema, table
-        keys = [str(key) for key in column_of(source, "key")]
+    def __init__(self, source: Store, schema: Schema, rows: Mapping[str, Mapping[str, str]], table: Path) -> None:
+        self.source, self._schema, self._table = source, schema, table
+        keys = [str(key) for key in source.column("key")]
         self._rows = [rows[key] for key in _all_listed(keys, rows, table)]
         own = {field.name for field in source.schema.fields} - _numbers_in(schema, self._rows)
         self._own = [field.name for field in schema.fields if field.name in own]
         self._added = [field for field in schema.fields if field.name not in own]
         self._places = [name for name in PLACES if self._rows and name in self._rows[0]]
 
-    def __getattr__(self, name: str) -> Any:
-        if name not in PASSED_ON or "source" not in self.__dict__:
-            raise AttributeError(name)
-        return getattr(self.source, name)
+    @property
+    def schema(self) -> Schema:
+        return self._schema
 
     @property
-    def classes(self) -> tuple[str, ...]:
-        return self.schema.classes
+    def damage_is_known(self) -> bool:
+        return self.source.damage_is_known
 
-    def __len__(self) -> int:
-        return len(self._rows)
+    def label_counts(self) -> NDArray[np.int64] | None:
+        return self.source.label_counts()
 
-    def __getitem__(self, index: int) -> Sample:
-        return sample_at(self, index)
+    def counts(self) -> Mapping[str, int]:
+        return self.source.counts()
+
+    def made_from(self) -> Mapping[str, Any]:
+        return self.source.made_from()
 
     def __repr__(self) -> str:
         return f"{self.source!r} of {self._table.parent}"
-
-    def read(self, index: int) -> Raw:
-        return self.source.read(index)
 
     def decode(self, raw: Raw) -> Sample:
         sample = self._completed(self.source.decode(raw), raw.index)
@@ -70,7 +64,7 @@ class Exported:
 
     def annotations(self, index: int) -> Sample:
         """Every field but the pixels."""
-        return self._completed(annotations_of(self.source, index), index)
+        return self._completed(self.source.annotations(index), index)
 
     def _completed(self, inner: Sample, index: int) -> Sample:
         row = self._rows[index]
@@ -96,7 +90,7 @@ class Exported:
             return np.array([row[name] for row in self._rows], object)
         field = next((one for one in self._added if one.name == name), None)
         if field is None or field.kind in ("image", "mask"):
-            return column_of(self.source, name)
+            return self.source.column(name)
         return np.array([self._value(field, row[name]) for row in self._rows])
 
 

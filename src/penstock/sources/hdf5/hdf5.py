@@ -38,7 +38,9 @@ class HDF5(ColumnSource):
     through h5py, where one thread reads at a time; `flow.explain()` says what that costs.
     """
 
-    lock_name = "h5py's lock (one thread of a process reads at a time)"
+    @property
+    def lock_name(self) -> str:
+        return "h5py's lock (one thread of a process reads at a time)"
 
     @refuses_urls()
     def __init__(self, paths: PathLike | Sequence[PathLike], **columns: Any) -> None:

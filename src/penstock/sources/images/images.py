@@ -11,8 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from penstock.codecs.images import decode_image
-from penstock.errors import DataError, Problem, RecipeError, Sealed, one_of
-from penstock.samples import Field, Origin, Raw, ReadSample, Sample, Schema, sample_at
+from penstock.errors import DataError, Problem, RecipeError, one_of
+from penstock.samples import Field, Origin, Raw, ReadSample, Sample, Schema, Store
+from penstock.samples.store import ImageStorage
 from penstock.sources.boxes.locating import read_sizes, unreadable
 from penstock.sources.grouping import groups_of, is_pattern, text_column
 from penstock.sources.images.image_lists import ImageList, folder_list, has_class_folders, named_list, plain_list
@@ -26,7 +27,7 @@ from penstock.storage.locations import refuses_urls
 LABELS = ("auto", "folders", "none")
 
 
-class Images(Sealed):
+class Images(Store):
     """Images and their classes; nothing is opened until it is read.
 
     path             a folder, or a CSV or Parquet table with columns path and label (split and group where it has them)
@@ -41,9 +42,6 @@ class Images(Sealed):
     Without labels the schema has no `label`. Files without the ending of an image are ignored; what an image is,
     its content decides.
     """
-
-    # The bytes that `read` gives are a whole encoded image, which a pack may keep as they are.
-    encoded_images = True
 
     @refuses_urls()
     def __init__(
@@ -91,11 +89,12 @@ class Images(Sealed):
         )
         self._problems = (*listed.problems, *problems)
         fields = (Field("image", "image"), *((Field("label", "class"),) if listed.labels is not None else ()))
-        self.schema = Schema(fields, listed.classes)
+        self._schema = Schema(fields, listed.classes)
 
     @property
-    def classes(self) -> tuple[str, ...]:
-        return self.schema.classes
+    def image_storage(self) -> ImageStorage:
+        """The bytes that `read` gives are a whole encoded image, which a pack may keep as they are."""
+        return "encoded"
 
     @property
     def left_out(self) -> dict[str, str]:
@@ -104,9 +103,6 @@ class Images(Sealed):
 
     def __len__(self) -> int:
         return len(self._list.files)
-
-    def __getitem__(self, index: int) -> Sample:
-        return sample_at(self, index)
 
     def __repr__(self) -> str:
         return f"Images({len(self):,} images, {len(self.classes)} classes)"

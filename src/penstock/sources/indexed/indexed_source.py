@@ -9,36 +9,36 @@ and a column for each class and number among its fields
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from penstock.errors import Problem, Sealed, nearest
-from penstock.samples import Origin, Raw, Sample, Schema, sample_at
+from penstock.errors import Problem, nearest
+from penstock.samples import Origin, Raw, Sample, Schema
+from penstock.samples.mapped_store import MappedStore, Stretches
+from penstock.samples.store import ImageStorage, Places, objects
 from penstock.sources.indexed.kept_indexes import Index, text_of
-from penstock.sources.indexed.mapped_files import FileState, MappedFiles, Numbers
+from penstock.sources.indexed.mapped_files import FileState, MappedFile, MappedFiles, Numbers
 from penstock.sources.split_files import splits_of
-from penstock.storage.advising import DONE, SOON
 
 # Never the names of fields, because they have a dot.
 FILE, OFFSET, LENGTH = "at.file", "at.offset", "at.length"
 IMAGE_OFFSET, IMAGE_LENGTH, WIDTH, HEIGHT = "image.offset", "image.length", "image.width", "image.height"
 
 
-class IndexedSource(Sealed, ABC):
+class IndexedSource(MappedStore):
     """A source over mapped files; `read` gives the bytes of the image, or of the whole sample where it has none."""
 
-    encoded_images: bool
-    stores_pixels: bool
+    _image_storage: ImageStorage | None = None
 
     def __init__(
         self, origins: Sequence[FileState], files: MappedFiles, index: Index, name: str, schema: Schema
     ) -> None:
         self.origins = tuple(origins)
-        self.files, self.columns, self.about, self.schema = files, index.columns, index.about, schema
+        self.files, self.columns, self.about, self._schema = files, index.columns, index.about, schema
         self._name = name
         self._splits = splits_of(file.path for file in self.origins)
         self._problems = tuple(Problem(**one) for one in index.about.get("problems", ()))
@@ -57,14 +57,11 @@ class IndexedSource(Sealed, ABC):
         """Every field of a sample."""
 
     @property
-    def classes(self) -> tuple[str, ...]:
-        return self.schema.classes
+    def image_storage(self) -> ImageStorage | None:
+        return self._image_storage
 
     def __len__(self) -> int:
         return len(self._file)
-
-    def __getitem__(self, index: int) -> Sample:
-        return sample_at(self, index)
 
     def __repr__(self) -> str:
         files = len(self.files.states)
@@ -110,10 +107,14 @@ class IndexedSource(Sealed, ABC):
         """A field of these samples as one array."""
         if name in self.columns:
             return self.columns[name][indices]
-        return np.array([self.annotations(index)[name] for index in indices.tolist()])
+        values = [self.annotations(index)[name] for index in indices.tolist()]
+        is_one_shape = len({np.shape(value) for value in values}) == 1
+        return np.array(values) if is_one_shape else objects(values)
 
-    def image_sizes(self, indices: Numbers) -> Numbers:
+    def image_sizes(self, indices: Numbers) -> Numbers | None:
         """Width and height of these images, n×2."""
+        if WIDTH not in self.columns:
+            return None
         return np.stack([self.columns[WIDTH][indices], self.columns[HEIGHT][indices]], axis=1)
 
     def uniform_image_size(self) -> tuple[int, int] | None:
@@ -124,39 +125,21 @@ class IndexedSource(Sealed, ABC):
         is_uniform = (width == width[0]).all() and (height == height[0]).all()
         return (int(width[0]), int(height[0])) if is_uniform else None
 
-    def pixel_places(self, indices: Numbers) -> tuple[tuple[Any, ...], Numbers]:
+    def pixel_places(self, indices: Numbers) -> Places:
         """Where raw pixels are: the mapped files, and for each image which one, the byte, width and height."""
-        return self._places(indices, (IMAGE_OFFSET, WIDTH, HEIGHT))
+        return self.places_in(*(self.columns[name][indices] for name in (FILE, IMAGE_OFFSET, WIDTH, HEIGHT)))
 
-    def encoded_places(self, indices: Numbers) -> tuple[tuple[Any, ...], Numbers] | None:
+    def encoded_places(self, indices: Numbers) -> Places | None:
         """Where encoded images are: the mapped files, and for each image which one, the byte, and its length."""
-        return self._places(indices, (IMAGE_OFFSET, IMAGE_LENGTH))
+        return self.places_in(*(self.columns[name][indices] for name in (FILE, IMAGE_OFFSET, IMAGE_LENGTH)))
 
-    def _places(self, indices: Numbers, names: tuple[str, ...]) -> tuple[tuple[Any, ...], Numbers]:
-        buffers, numbers = self.files.buffers(self.columns[FILE][indices])
-        return buffers, np.stack([numbers, *(self.columns[name][indices] for name in names)], axis=1)
+    def stretches_of(self, indices: Numbers) -> Stretches:
+        return Stretches(*(self.columns[name][indices] for name in (FILE, OFFSET, LENGTH)))
 
-    def shard_numbers(self, indices: Numbers) -> Numbers:
-        """The file of each of these samples."""
-        return self.columns[FILE][indices]
+    def mapped_file(self, number: int) -> MappedFile:
+        return self.files[number]
 
     @property
     def bytes(self) -> int:
         """The size of all files."""
         return self.files.bytes
-
-    def will_need(self, indices: Numbers) -> int:
-        """Ask the system to read these samples ahead; how many bytes that are."""
-        return self._advise(indices, SOON, inner=False)
-
-    def give_back(self, indices: Numbers) -> None:
-        """Let go of the pages that only these samples are on."""
-        self._advise(indices, DONE, inner=True)
-
-    def _advise(self, indices: Numbers, advice: int | None, *, inner: bool) -> int:
-        numbers, starts, lengths = (self.columns[name][indices] for name in (FILE, OFFSET, LENGTH))
-        return self.files.advise(numbers, starts, lengths, advice, inner=inner)
-
-    def resident_share(self, indices: Numbers) -> float:
-        """Which share of these samples is in memory, by their first pages."""
-        return self.files.resident_share(self.columns[FILE][indices], self.columns[OFFSET][indices])

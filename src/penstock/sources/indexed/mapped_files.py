@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from penstock.errors import DataError, Problem
-from penstock.storage.advising import Mapped, advise, resident_pages, stretches
+from penstock.storage.advising import Mapped
 from penstock.storage.mapped import mapped_buffer
 
 Numbers = NDArray[np.int64]
@@ -69,27 +69,3 @@ class MappedFiles:
     @property
     def bytes(self) -> int:
         return sum(state.size for state in self.states)
-
-    def buffers(self, numbers: Numbers) -> tuple[tuple[Any, ...], Numbers]:
-        """The mapped bytes of those files that occur, and for each number which of them it is."""
-        present = np.flatnonzero(np.bincount(numbers)) if len(numbers) else numbers
-        return tuple(self[int(number)].data for number in present), np.searchsorted(present, numbers).astype(np.int64)
-
-    def advise(self, numbers: Numbers, starts: Numbers, lengths: Numbers, advice: int | None, *, inner: bool) -> int:
-        """Advise the system about stretches of these files; how many bytes that were."""
-        total = 0
-        for number in np.flatnonzero(np.bincount(numbers)).tolist():
-            chosen = numbers == number
-            pages = stretches(starts[chosen], lengths[chosen], inner=inner)
-            total += advise(self[number].memory, pages, advice)
-        return total
-
-    def resident_share(self, numbers: Numbers, starts: Numbers) -> float:
-        """Which share of these bytes is on a page that is in memory; 1 where the system does not tell."""
-        found = []
-        for number in np.flatnonzero(np.bincount(numbers)).tolist():
-            resident = resident_pages(self[number].memory, starts[numbers == number])
-            if resident is None:
-                return 1.0
-            found.append(resident)
-        return float(np.concatenate(found).mean()) if found else 1.0

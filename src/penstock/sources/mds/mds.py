@@ -10,11 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from penstock.errors import DataError, Problem
+from penstock.samples.store import objects
 from penstock.sources.columns.column_source import ColumnSource
 from penstock.sources.columns.kept import Kept
 from penstock.sources.columns.mapped_files import mapped_bytes
 from penstock.sources.columns.options import column_options
-from penstock.sources.columns.tables import Numbers, Places, Table, objects
+from penstock.sources.columns.tables import Numbers, Places, Table
 from penstock.sources.mds.mds_encodings import Encoding, encoding_of
 from penstock.sources.mds.mds_shards import Shard, ShardEntry, StoredFile, missing_files, wrong_hash
 from penstock.sources.paths import PathLike, unsafe

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from penstock.codecs.headers import UnreadableImage
 from penstock.codecs.resizing import resized
 from penstock.geometry import TileGrid, Window
-from penstock.samples import Origin, Raw, Sample
+from penstock.samples import Origin, Raw, Sample, Segment
 from penstock.sources.paths import origin_of
 from penstock.sources.rasters.raster_files import RasterFile, read_tile, stream_tiles
 from penstock.sources.rasters.raster_pixels import DamagedTile, TilePixels, to_rgb, valid_pixels
@@ -21,7 +21,7 @@ from penstock.sources.rasters.tile_boxes import TileBoxes
 
 
 @dataclass(frozen=True, eq=False)
-class RasterPart:
+class RasterPart(Segment):
     """The tiles of one raster; `numbers` are those that are samples, as the grid counts them.
 
     `size` is the width and height of a sample: that of a tile, or of the resolution that it is brought to.
@@ -119,7 +119,7 @@ class RasterPart:
 
 
 @dataclass(frozen=True)
-class UnreadablePart:
+class UnreadablePart(Segment):
     """A raster that cannot be opened: one sample, which says why when it is read."""
 
     key: str

@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from penstock.errors import DataError, Problem, RecipeError, Sealed
-from penstock.samples import Field, Origin, Raw, Sample, Schema, checked_index, sample_at
+from penstock.errors import DataError, Problem, RecipeError
+from penstock.samples import Field, Origin, Raw, Sample, Schema, Store, checked_index
 from penstock.sources.paths import IMAGE_ENDINGS, PathLike, expand, files_below
 from penstock.sources.patterns import NamePattern
 from penstock.sources.provenance import provenance
@@ -44,7 +44,7 @@ class _Place(NamedTuple):
     split: str | None
 
 
-class Rasters(Sealed):
+class Rasters(Store):
     """Images or GeoTIFFs of any size as tiles: image, window (x y width height), transform, crs, and boxes if given.
 
     A box goes to every tile that keeps more than `min_kept` of its area; one that no tile keeps goes to the tile
@@ -105,10 +105,10 @@ class Rasters(Sealed):
         self._box_count = annotations.box_count
         self._handles = Handles(allow_drivers=self.pixel_options.allow_drivers)
         made = [self._made(file, _place(file, names[file], annotations, groups), annotations) for file in files]
-        self.parts = tuple(part for part, _ in made if part is not None)
+        self._parts = tuple(part for part, _ in made if part is not None)
         problems = [problem for _, problem in made if problem is not None]
         self._starts = np.cumsum([0] + [len(part) for part in self.parts])
-        self.schema = Schema((_IMAGE, *(_BOXES if annotations.given else ()), *_POSITION), annotations.classes)
+        self._schema = Schema((_IMAGE, *(_BOXES if annotations.given else ()), *_POSITION), annotations.classes)
         problems += _unfit_names(files, groups)
         problems += _without(annotations.problems(), problems)
         if lost_boxes == "error":
@@ -169,6 +169,10 @@ class Rasters(Sealed):
         )
 
     @property
+    def parts(self) -> tuple[RasterPart | UnreadablePart, ...]:
+        return self._parts
+
+    @property
     def _readable(self) -> list[RasterPart]:
         return [part for part in self.parts if isinstance(part, RasterPart)]
 
@@ -180,15 +184,8 @@ class Rasters(Sealed):
             for problem in annotations.lost_problems(part.raster.path, part.boxes, kept)
         ]
 
-    @property
-    def classes(self) -> tuple[str, ...]:
-        return self.schema.classes
-
     def __len__(self) -> int:
         return int(self._starts[-1])
-
-    def __getitem__(self, index: int) -> Sample:
-        return sample_at(self, index)
 
     def read(self, index: int) -> Raw:
         part, inner = self._locate(index)

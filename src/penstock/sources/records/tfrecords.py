@@ -81,8 +81,10 @@ class TFRecords(IndexedSource):
         self._image = layout.of_kind("image")
         pixels = [field for field in schema.fields if field.kind in ("image", "mask")]
         plain = None if self._image is None else self._image.pixels
-        self.encoded_images = len(pixels) == 1 and self._image is not None and plain is None
-        self.stores_pixels = plain is not None and plain[2] == 3 and self._are_full()
+        if len(pixels) == 1 and self._image is not None and plain is None:
+            self._image_storage = "encoded"
+        elif plain is not None and plain[2] == 3 and self._are_full():
+            self._image_storage = "raw"
         self._offset, self._length = self.columns[OFFSET].data, self.columns[LENGTH].data
 
     @staticmethod
@@ -180,7 +182,7 @@ class TFRecords(IndexedSource):
         return {position: self._damaged(int(indices[position])) for position in self._broken(indices)}
 
     def _broken(self, indices: Numbers) -> list[int]:
-        buffers, places = self._places(indices, (OFFSET, LENGTH))
+        buffers, places = self.places_in(*self.stretches_of(indices))
         broken: list[int] = np.flatnonzero(~are_whole(buffers, places)).tolist()
         return broken
 

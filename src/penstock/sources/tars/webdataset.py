@@ -40,8 +40,6 @@ class WebDataset(IndexedSource):
     compressed are unpacked there as well. Nothing is taken out of an archive as a file.
     """
 
-    stores_pixels = False
-
     @refuses_urls()
     def __init__(
         self,
@@ -68,7 +66,7 @@ class WebDataset(IndexedSource):
         schema = Schema(tuple(one.field for one in self._wanted), self._classes.names)
         super().__init__(originals, files, index, name, schema)
         pixels = [field for field in schema.fields if field.kind in ("image", "mask")]
-        self.encoded_images = len(pixels) == 1 and schema.image is not None
+        self._image_storage = "encoded" if len(pixels) == 1 and schema.image is not None else None
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: getattr(self, name) for name in ("origins", "_options", "_given")}

@@ -5,7 +5,7 @@
 | GroupedVideo | files that can be cut (own module)   | groups of packets, decoded each on its own         |
 | PassedVideo  | all other video files                | frames of one pass, made RGB                       |
 | NumberedVideo| folders of frames, HDF5 of frames    | some frames by number                              |
-| StoredVideo  | a video in a pack or another Source  | some samples                                       |
+| StoredVideo  | a video in a pack or another Source | some samples                                       |
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from penstock.codecs.decoding import DecodingPass
 from penstock.codecs.headers import UnreadableImage
 from penstock.codecs.timed_decoding import Lost
 from penstock.errors import DataError, HopError, PackError, Problem
-from penstock.samples import Source, annotations_of
+from penstock.samples import Store
 from penstock.sources.videos.frame_memory import FrameMemory
 from penstock.sources.videos.framing import Framing, framed_pixels
 from penstock.sources.videos.pictures import Footage, Picture, Pixels
@@ -117,7 +117,7 @@ class StoredVideo:
 
     def __init__(
         self,
-        source: Source,
+        source: Store,
         indices: NDArray[np.int64],
         file: str,
         framing: Framing,
@@ -153,7 +153,7 @@ class StoredVideo:
         return [rows.made(numbers[0])]
 
     def _time(self, number: int) -> float:
-        return float(annotations_of(self._source, int(self._indices[number])).get("time", np.nan))
+        return float(self._source.annotations(int(self._indices[number])).get("time", np.nan))
 
     def _time_between(self, number: int) -> float:
         """When a missing frame was shown, by the two stored frames that are next to it."""

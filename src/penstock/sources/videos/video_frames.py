@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from penstock.errors import DataError, Problem, RecipeError, Sealed
-from penstock.samples import Field, Origin, Raw, Sample, Schema, checked_index, sample_at
+from penstock.errors import DataError, Problem, RecipeError
+from penstock.samples import Field, Origin, Raw, Sample, Schema, Store, checked_index
 from penstock.sources.grouping import groups_of, is_pattern
 from penstock.sources.videos.framing import Framing
 from penstock.sources.videos.label_matching import LabelSet
@@ -21,15 +21,17 @@ from penstock.sources.videos.video_lists import NamedVideo, open_footage
 from penstock.sources.videos.video_parts import VideoPart
 
 
-class VideoFrames(Sealed):
+class VideoFrames(Store):
     """Parts, each a video, as one source; how they come about is what its kinds differ in.
 
     Parts are read in order without knowing how many frames there are. `len`, `read` and `source[i]` need the
     exact table of frames, which one full pass over each video makes on first use.
     """
 
-    # Lossless frames of a video are five times larger, and the video has lost more than JPEG takes.
-    default_codec = "jpeg"
+    @property
+    def default_codec(self) -> str:
+        """JPEG: lossless frames are five times larger, and the video has lost more than JPEG takes."""
+        return "jpeg"
 
     def __init__(
         self, parts: Sequence[VideoPart], labels: LabelSet | None, problems: Sequence[Problem], given: dict[str, Any]
@@ -50,14 +52,6 @@ class VideoFrames(Sealed):
 
     def made_from(self) -> dict[str, Any]:
         return dict(self._given)
-
-    @property
-    def schema(self) -> Schema:
-        return self._schema
-
-    @property
-    def classes(self) -> tuple[str, ...]:
-        return self._schema.classes
 
     @property
     def parts(self) -> Sequence[VideoPart]:
@@ -89,9 +83,6 @@ class VideoFrames(Sealed):
 
     def __len__(self) -> int:
         return int(self._limits()[-1])
-
-    def __getitem__(self, index: int) -> Sample:
-        return sample_at(self, index)
 
     def read(self, index: int) -> Raw:
         part, number = self._locate(index)

@@ -8,14 +8,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from penstock.errors import DataError, Problem
-from penstock.samples import Origin, Raw, Sample
+from penstock.samples import Origin, Raw, Sample, Segment
 from penstock.sources.videos.frame_labels import FrameLabels, Labels, RowLabels
 from penstock.sources.videos.pictures import Footage, end_of, until
 
 
 @dataclass(frozen=True)
-class VideoPart:
-    """A part of a Videos source (see `penstock.samples.Part`)."""
+class VideoPart(Segment):
+    """A part of a Videos source (see `penstock.samples.Segment`)."""
 
     key: str
     group: str

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from penstock.augment.pixelwise import Channels, Normalize
 from penstock.errors import RecipeError, require
-from penstock.samples import Source
+from penstock.samples import Source, Store, as_store
 from penstock.tasks import data_checks
 from penstock.tasks.behaviour import frame_data, settings
 from penstock.tasks.behaviour.settings import AUTO, BACKGROUND
@@ -158,6 +158,7 @@ class Behaviour:
 
     def check(self, source: Source, purpose: str) -> None:
         """Raise a DataError or RecipeError where data do not fit; `purpose` is training, evaluation or prediction."""
+        source = as_store(source)
         data_checks.need_samples(source, purpose)
         data_checks.image_field(source, self.image)
         frame_data.fitted_image_size(source, self.image_size)
@@ -175,6 +176,7 @@ class Behaviour:
 
     def fitted_to(self, source: Source) -> Behaviour:
         """With behaviours, size, channel statistics and counts of the training data, where it takes them from there."""
+        source = as_store(source)
         data_checks.need_samples(source, "training")
         data_checks.image_field(source, self.image)
         found = data_checks.label_field(source, self.label, "labels")
@@ -188,23 +190,25 @@ class Behaviour:
             flip=frame_data.flip_of(source) if self.flip == AUTO else self.flip,
         )
 
-    def seen(self, source: Source) -> Source:
+    def seen(self, source: Source) -> Store:
         """The source with our names of fields and the order of our behaviours; labels that do not fit are left out.
 
         Background may be missing among ours: it says nothing that the others do not.
         """
+        source = as_store(source)
         label = data_checks.label_field(source, self.label, "labels")
         fits = label is not None and set(source.schema.classes) - {BACKGROUND} <= set(self.behaviours)
         return labelled(source, data_checks.image_field(source, self.image), label if fits else None, self.behaviours)
 
     def labels_of(self, source: Source) -> NDArray[np.int8]:
         """The labels of every frame in the order of our behaviours: 1, 0 and −1."""
+        source = as_store(source)
         seen = self.seen(source)
         if "label" not in seen.schema:
             return np.full((len(source), len(self.behaviours)), -1, np.int8)
         return frame_data.frame_labels(seen, "label")
 
-    def remarks(self, validation: Source | None = None) -> list[str]:
+    def remarks(self, validation: Store | None = None) -> list[str]:
         """Behaviours that cannot be learned or scored, because the data have none of them, or nothing else."""
         counts = self.counts or ()
         never = [name for name, (yes, _) in zip(self.behaviours, counts, strict=False) if not yes]
@@ -216,7 +220,7 @@ class Behaviour:
             said += unused_settings(self, ("min_bout_percentile",), "min_bout_frames says how short a bout may be")
         return said if validation is None else [*said, *self._unscored(validation, never)]
 
-    def _unscored(self, validation: Source, never: Sequence[str]) -> list[str]:
+    def _unscored(self, validation: Store, never: Sequence[str]) -> list[str]:
         """What follows for behaviours that the validation data have none of; `never` are in no data at all."""
         occurs = (self.labels_of(validation) == 1).any(axis=0)
         follows = "it has no score" + (", and its threshold stays 0.5" if self.score_thresholds == AUTO else "")

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from penstock.samples import Field, Raw, Sample, Schema
+from penstock.samples import Field, Raw, Sample, Schema, Store
 
 
 class VideoFeatures(NamedTuple):
@@ -22,7 +22,7 @@ class VideoFeatures(NamedTuple):
     labels: NDArray[np.int8]
 
 
-class FeatureWindows:
+class FeatureWindows(Store):
     """A sample is `features` (frames × F), `label` (frames × behaviours) and `length`: how many frames are real.
 
     Windows begin every `step` frames; the last one of a video ends with it. Those without any label are left out.
@@ -37,7 +37,7 @@ class FeatureWindows:
             Field("label", "array", "int64", (frames, len(behaviours))),
             Field("length", "number", "int64"),
         )
-        self.schema = Schema(fields, tuple(behaviours))
+        self._schema = Schema(fields, tuple(behaviours))
         self._places = [
             (number, start)
             for number, video in enumerate(self.videos)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from penstock.flow.flow import Flow
-from penstock.samples import Source
+from penstock.samples import Source, as_store
 from penstock.tasks.behaviour.stages import VALIDATION_CLIPS, Stage, clip_changes, no_transform, sized
 from penstock.tasks.task import Answers, Batch, Goal, Judged
 
@@ -30,15 +30,18 @@ class FlowStage(Stage):
         return Goal("val_loss", larger_is_better=False)
 
     def fitted_to(self, source: Source) -> FlowStage:
+        source = as_store(source)
         return replace(self, behaviour=self.behaviour.fitted_to(source))
 
     def training_flow(self, source: Source, *, seed: int, transform: Any = None, **options: Any) -> Flow:
         """Pairs of frames of one video, in a new order each epoch, at most so many."""
+        source = as_store(source)
         no_transform(transform)
         pairs = self._pairs(Flow(self.behaviour.seen(source), seed, **options), 1).shuffle()
         return sized(pairs.take(self.behaviour.clips_per_epoch), self.behaviour, source)
 
     def evaluation_flow(self, source: Source, **options: Any) -> Flow:
+        source = as_store(source)
         step = 1 + len(source) // VALIDATION_CLIPS
         return sized(self._pairs(Flow(self.behaviour.seen(source), **options), step), self.behaviour, source)
 

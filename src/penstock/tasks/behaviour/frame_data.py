@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from penstock.errors import DataError, Problem
-from penstock.flow.making.clips import group_numbers
+from penstock.flow.making.clips import number_videos
 from penstock.flow.making.frame_places import VideoRows
 from penstock.geometry.frame_sizes import is_legal, nearest_legal
-from penstock.samples import Concat, Source, Subset, column_of, describe
+from penstock.samples import Concat, Store, Subset
 from penstock.tasks import data_checks
 from penstock.tasks.behaviour.settings import AUTO, legal_words
 
@@ -22,28 +23,20 @@ SHOWN_FRAMES = 5
 USUAL_FLIP = 0.5
 
 
-def video_ranges(source: Source) -> list[range]:
+def video_ranges(source: Store) -> list[range]:
     """The frames of each video of a source, in order: runs of one group."""
-    groups = group_numbers(source)
+    groups = number_videos(source)
     changes = np.flatnonzero(groups[1:] != groups[:-1]) + 1
     edges = [0, *changes.tolist(), len(groups)]
     return [range(start, stop) for start, stop in itertools.pairwise(edges) if stop > start]
 
 
-def frame_labels(source: Source, label: str) -> NDArray[np.int8]:
+def frame_labels(source: Store, label: str) -> NDArray[np.int8]:
     """The labels of every frame, frames × behaviours of 1, 0 and −1."""
-    values = _gathered(source, label, np.arange(len(source)))
+    values = source.gather(label, np.arange(len(source)))
     if values is None:
         values = data_checks.labels_of(source, label)
     return np.asarray(values).astype(np.int8).reshape(len(source), -1)
-
-
-def _gathered(source: Any, name: str, indices: NDArray[np.int64]) -> NDArray[Any] | None:
-    """From the stored vectors at once, where a source has them so."""
-    if isinstance(source, Subset):
-        return _gathered(source.source, name, source.indices[indices])
-    gather = getattr(source, "gather", None)
-    return None if gather is None else gather(name, indices)
 
 
 def label_counts(labels: NDArray[np.int8]) -> tuple[tuple[int, int], ...]:
@@ -52,56 +45,52 @@ def label_counts(labels: NDArray[np.int8]) -> tuple[tuple[int, int], ...]:
     return tuple((int(yes), int(no)) for yes, no in zip(present, absent, strict=True))
 
 
-def frame_times(source: Source, frames: range, rows: VideoRows) -> NDArray[np.float64]:
+def frame_times(source: Store, frames: range, rows: VideoRows) -> NDArray[np.float64]:
     """When each frame is shown, in seconds; counted at 30 frames a second where the data have no clock.
 
     A frame that is not in the data is shown between its neighbours.
     """
     counted = np.arange(len(rows.indices)) / 30
     try:
-        times = np.asarray(column_of(source, "time"), np.float64)[frames.start : frames.stop]
+        times = np.asarray(source.column("time"), np.float64)[frames.start : frames.stop]
     except (KeyError, TypeError, ValueError):
         return counted
     every = np.arange(len(rows.indices))
     return counted if np.isnan(times).any() else np.interp(every, every[rows.is_stored], times)
 
 
-def video_name(source: Source, frame: int) -> str:
+def video_name(source: Store, frame: int) -> str:
     """The video that a frame is of."""
-    annotations = getattr(source, "annotations", None)
-    known = annotations(frame) if annotations is not None else {}
+    known = source.annotations(frame) if source.knows_annotations else {}
     # A group may hold several videos; a key is that of the video with the number of the frame.
     name = str(known.get("key") or "").rpartition("#")[0] or known.get("group")
-    return str(name) if name else describe(source, frame)
+    return str(name) if name else source.describe(frame)
 
 
-def made_from(source: Any) -> list[dict[str, Any]]:
+def made_from(source: Store) -> list[Mapping[str, Any]]:
     """What packs and other sources say of where their samples come from, for each that a source is made of."""
-    if isinstance(source, Subset):
-        return made_from(source.source)
-    if isinstance(source, Concat):
-        return [one for each in source.sources for one in made_from(each)]
-    manifest = getattr(source, "manifest", None)
-    return [manifest.made_from if manifest is not None else getattr(source, "made_from", dict)()]
+    if isinstance(source, (Subset, Concat)):
+        return [one for each in source.below for one in made_from(each)]
+    return [source.made_from()]
 
 
-def flip_of(source: Source) -> float:
+def flip_of(source: Store) -> float:
     """The probability of mirroring a clip that the projects of the data allow; the least of several."""
     said = [float(one["flip"]) for one in made_from(source) if isinstance(one.get("flip"), (int, float))]
     return min(said, default=USUAL_FLIP)
 
 
-def frame_sizes(source: Source) -> list[tuple[int, int]]:
+def frame_sizes(source: Store) -> list[tuple[int, int]]:
     """The different widths and heights of frames, the most frequent first; empty where only decoding would tell."""
     try:
-        sizes = np.stack([column_of(source, "width"), column_of(source, "height")], axis=1)
+        sizes = np.stack([source.column("width"), source.column("height")], axis=1)
     except (KeyError, ValueError):
         return []
     found, counts = np.unique(sizes, axis=0, return_counts=True)
     return [(int(width), int(height)) for width, height in found[np.argsort(-counts, kind="stable")]]
 
 
-def fitted_image_size(source: Source, wanted: Any) -> tuple[int, int]:
+def fitted_image_size(source: Store, wanted: Any) -> tuple[int, int]:
     """The size at which networks see frames: as the user says, else that of the data, if networks take it."""
     if wanted != AUTO:
         return int(wanted[0]), int(wanted[1])
@@ -117,21 +106,21 @@ def fitted_image_size(source: Source, wanted: Any) -> tuple[int, int]:
     return width, height
 
 
-def _first_size(source: Source) -> tuple[int, int]:
+def _first_size(source: Store) -> tuple[int, int]:
     image = source.schema.image
     assert image is not None  # asked for before
     height, width = np.asarray(source.decode(source.read(0))[image.name]).shape[:2]
     return int(width), int(height)
 
 
-def need_one_behaviour_a_frame(source: Source, labels: NDArray[np.int8], behaviours: tuple[str, ...]) -> None:
+def need_one_behaviour_a_frame(source: Store, labels: NDArray[np.int8], behaviours: tuple[str, ...]) -> None:
     """Refuse frames with two behaviours where only one may be; they are named."""
     wrong = np.flatnonzero((labels == 1).sum(axis=1) > 1)
     if not len(wrong):
         return
     problems = [
         Problem(
-            describe(source, int(frame)),
+            source.describe(int(frame)),
             None,
             f"it has {' and '.join(behaviours[at] for at in np.flatnonzero(labels[frame] == 1))} at once, and "
             "exclusive=True allows one behaviour a frame",
@@ -145,11 +134,11 @@ def need_one_behaviour_a_frame(source: Source, labels: NDArray[np.int8], behavio
     raise DataError(problems)
 
 
-def need_labelled_frames(source: Source, labels: NDArray[np.int8]) -> None:
+def need_labelled_frames(source: Store, labels: NDArray[np.int8]) -> None:
     """Refuse data in which no frame has a label."""
     if not (labels >= 0).any():
         raise _refused(source, "no frame has a label", "Label some, or choose other data")
 
 
-def _refused(source: Source, what: str, remedy: str) -> DataError:
+def _refused(source: Store, what: str, remedy: str) -> DataError:
     return DataError([Problem(data_checks.name_of(source), None, what, remedy)])

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from penstock.flow.flow import Flow
-from penstock.samples import Source
+from penstock.samples import Source, as_store
 from penstock.tasks.behaviour.sizes import SIZES
 from penstock.tasks.behaviour.stages import VALIDATION_CLIPS, Stage, clip_changes, no_transform, sized
 from penstock.tasks.task import Answers, Batch, Goal, Judged
@@ -38,17 +38,20 @@ class FramesStage(Stage):
         return self.behaviour.goal
 
     def fitted_to(self, source: Source) -> FramesStage:
+        source = as_store(source)
         return replace(self, behaviour=self.behaviour.fitted_to(source))
 
     # Data
 
     def training_flow(self, source: Source, *, seed: int, transform: Any = None, **options: Any) -> Flow:
         """Clips whose middle frame has a label, in a new order each epoch, at most so many."""
+        source = as_store(source)
         no_transform(transform)
         clips = self._clips(Flow(self.behaviour.seen(source), seed, **options), 1).shuffle()
         return sized(clips.take(self.behaviour.clips_per_epoch), self.behaviour, source)
 
     def evaluation_flow(self, source: Source, **options: Any) -> Flow:
+        source = as_store(source)
         step = 1 + len(source) // VALIDATION_CLIPS
         return sized(self._clips(Flow(self.behaviour.seen(source), **options), step), self.behaviour, source)
 

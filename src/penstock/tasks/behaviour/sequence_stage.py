@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from penstock.flow.flow import Flow
-from penstock.samples import Source
+from penstock.samples import Source, as_store
 from penstock.tasks.behaviour.stages import Stage, no_transform
 from penstock.tasks.task import Answers, Batch, Goal, Judged
 
@@ -37,14 +37,17 @@ class SequenceStage(Stage):
         return self.behaviour.goal
 
     def fitted_to(self, source: Source) -> SequenceStage:
+        source = as_store(source)
         return self
 
     def training_flow(self, source: Source, *, seed: int, transform: Any = None, **options: Any) -> Flow:
         """Windows in a new order each epoch."""
+        source = as_store(source)
         no_transform(transform)
         return Flow(source, seed, **options).shuffle()
 
     def evaluation_flow(self, source: Source, **options: Any) -> Flow:
+        source = as_store(source)
         return Flow(source, **options)
 
     def augment(self, batch: Batch, *, seed: int, epoch: int) -> Batch:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from penstock.augment import Resize
 from penstock.errors import RecipeError
 from penstock.flow.flow import Flow
-from penstock.samples import Source
+from penstock.samples import Source, Store, as_store
 from penstock.tasks.behaviour import frame_data
 from penstock.tasks.behaviour.behaviour import Behaviour
 from penstock.tasks.behaviour.settings import AUTO
@@ -62,6 +62,7 @@ class Stage:
 
     def check(self, source: Source, purpose: str) -> None:
         """The whole task checks data before its first stage."""
+        source = as_store(source)
 
     def remarks(self) -> list[str]:
         return []
@@ -89,7 +90,7 @@ class Stage:
         return None if found is None else stage_weights(found, self._begun())
 
 
-def sized(flow: Flow, behaviour: Behaviour, source: Source) -> Flow:
+def sized(flow: Flow, behaviour: Behaviour, source: Store) -> Flow:
     """Frames at the size that networks see; nothing is done where they have it."""
     size = frame_data.fitted_image_size(source, behaviour.image_size)
     return flow if frame_data.frame_sizes(source) == [size] else flow.map(Resize(size))

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from penstock.errors import DataError, Problem, nearest
 from penstock.geometry import Boxes, as_boxes
 from penstock.results.ground_resolution import metres_per_pixel, same_resolution
-from penstock.samples import Source, annotations_of
+from penstock.samples import Store
 from penstock.tasks.data_checks import name_of
 from penstock.tasks.detection.boxed import BOX_LABEL
 
@@ -19,7 +19,7 @@ from penstock.tasks.detection.boxed import BOX_LABEL
 MOST_LOOKED_AT = 20_000
 
 
-def boxes_field(source: Source, name: str) -> str | None:
+def boxes_field(source: Store, name: str) -> str | None:
     """The field that holds the boxes: the one of this name, else the first; None where there is none."""
     fields = [field.name for field in source.schema.fields if field.kind == "boxes"]
     if name == "auto":
@@ -27,7 +27,7 @@ def boxes_field(source: Source, name: str) -> str | None:
     return name if name in fields else None
 
 
-def need_boxes(source: Source, found: str | None, name: str) -> str:
+def need_boxes(source: Store, found: str | None, name: str) -> str:
     """Refuse a source without boxes."""
     if found is not None:
         return found
@@ -36,14 +36,14 @@ def need_boxes(source: Source, found: str | None, name: str) -> str:
     raise _refused(source, f"there is no field with boxes{asked}; there are {there}", "Pack them with boxes")
 
 
-def looked_at(source: Source) -> Iterator[dict[str, Any]]:
+def looked_at(source: Store) -> Iterator[dict[str, Any]]:
     """The annotations of all samples, or of so many, evenly spread."""
     count = min(len(source), MOST_LOOKED_AT)
     for index in np.linspace(0, len(source) - 1, count).astype(np.int64).tolist():
-        yield annotations_of(source, index)
+        yield source.annotations(index)
 
 
-def box_sizes(source: Source, boxes: str) -> NDArray[np.float64]:
+def box_sizes(source: Store, boxes: str) -> NDArray[np.float64]:
     """Width and height of boxes with area, n×2."""
     found: list[Boxes] = [as_boxes(sample[boxes]) for sample in looked_at(source)]
     every = np.concatenate([as_boxes([]), *found]).astype(np.float64)
@@ -51,13 +51,13 @@ def box_sizes(source: Source, boxes: str) -> NDArray[np.float64]:
     return sizes[(sizes > 0).all(axis=1)]
 
 
-def need_some_boxes(source: Source, boxes: str) -> None:
+def need_some_boxes(source: Store, boxes: str) -> None:
     """Refuse training data in which nothing is to be found."""
     if not any(len(sample[boxes]) for sample in looked_at(source)):
         raise _refused(source, "no sample has a box", "Add samples with boxes; those without may stay")
 
 
-def need_resolution(source: Source, gsd: float | str | None) -> None:
+def need_resolution(source: Store, gsd: float | str | None) -> None:
     """Refuse training data of another resolution than the one that the task names."""
     found = ground_resolution(source)
     if isinstance(gsd, (int, float)) and found is not None and not same_resolution(gsd / found):
@@ -68,19 +68,19 @@ def need_resolution(source: Source, gsd: float | str | None) -> None:
         )
 
 
-def ground_resolution(source: Source) -> float | None:
+def ground_resolution(source: Store) -> float | None:
     """Metres in a pixel of the first sample that is on a map; None where none of some is."""
     if "transform" not in source.schema or "crs" not in source.schema:
         return None
     for index in range(min(len(source), 16)):
-        sample = annotations_of(source, index)
+        sample = source.annotations(index)
         found = metres_per_pixel(np.asarray(sample["transform"], np.float64), str(sample["crs"]))
         if found is not None:
             return found
     return None
 
 
-def need_known_classes(source: Source, boxes: str, classes: Sequence[str]) -> None:
+def need_known_classes(source: Store, boxes: str, classes: Sequence[str]) -> None:
     """Refuse boxes of a class that the task does not have; classes that only have a name are no trouble."""
     own = source.schema.classes
     unknown = [number for number, name in enumerate(own) if name not in classes]
@@ -105,5 +105,5 @@ def need_known_classes(source: Source, boxes: str, classes: Sequence[str]) -> No
         raise DataError(problems)
 
 
-def _refused(source: Source, what: str, remedy: str) -> DataError:
+def _refused(source: Store, what: str, remedy: str) -> DataError:
     return DataError([Problem(name_of(source), None, what, remedy)])

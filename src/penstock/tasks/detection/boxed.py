@@ -8,13 +8,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from penstock.geometry import as_boxes
-from penstock.samples import RESERVED, Field, Sample, Schema, Source, Subset
+from penstock.samples import RESERVED, Field, Sample, Schema, Store, Subset
 from penstock.tasks.one_image import IMAGE, OneImage
 
 BOXES, BOX_LABEL = "boxes", "box_label"
 
 
-def boxed(source: Source, image: str, boxes: str | None, classes: Sequence[str]) -> Source:
+def boxed(source: Store, image: str, boxes: str | None, classes: Sequence[str]) -> Store:
     """The source with these fields alone, under our names. Subsets stay subsets."""
     if isinstance(source, Subset):
         return Subset(boxed(source.source, image, boxes, classes), source.indices)
@@ -24,7 +24,7 @@ def boxed(source: Source, image: str, boxes: str | None, classes: Sequence[str])
 class Boxed(OneImage):
     """The image and the boxes of another source; boxes of classes that are not asked for are left out."""
 
-    def __init__(self, source: Source, image: str, boxes: str | None, classes: tuple[str, ...]) -> None:
+    def __init__(self, source: Store, image: str, boxes: str | None, classes: tuple[str, ...]) -> None:
         fields = (Field(IMAGE, "image"),)
         labels = (Field(BOXES, "boxes"), Field(BOX_LABEL, "labels", "int64"))
         super().__init__(source, image, Schema(fields if boxes is None else (*fields, *labels), classes))
@@ -47,6 +47,6 @@ class Boxed(OneImage):
         own = np.asarray(labels).astype(np.int64)
         return np.where(own >= 0, self._numbers[np.maximum(own, 0)], -1)
 
-    def _fingerprint(self) -> str:
-        inner: str = self.source.fingerprint()  # type: ignore[attr-defined]
-        return f"{inner} {self._image} {self._boxes} {self.schema.classes}"
+    def fingerprint(self) -> str | None:
+        inner = self.source.fingerprint()
+        return None if inner is None else f"{inner} {self._image} {self._boxes} {self.schema.classes}"

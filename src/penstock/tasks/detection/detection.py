@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 from penstock.augment.pixelwise import Channels, Normalize
 from penstock.errors import RecipeError, require
 from penstock.flow.flow import Flow
-from penstock.samples import Source
+from penstock.samples import Source, Store, as_store
 from penstock.tasks import data_checks
 from penstock.tasks.detection import box_data, settings
 from penstock.tasks.detection.boxed import boxed
@@ -141,6 +141,7 @@ class Detection:
 
     def check(self, source: Source, purpose: str) -> None:
         """Raise a DataError or RecipeError where data do not fit; `purpose` is training, evaluation or prediction."""
+        source = as_store(source)
         data_checks.need_samples(source, purpose)
         data_checks.image_field(source, self.image)
         if purpose == "prediction":
@@ -156,6 +157,7 @@ class Detection:
 
     def fitted_to(self, source: Source) -> Detection:
         """With classes, channel statistics, resolution and anchors of the training data, where it takes them there."""
+        source = as_store(source)
         from penstock.tasks.detection.fitting import fitted_anchors
 
         fitted = self if self.classes else replace(self, classes=source.schema.classes or ("object",))
@@ -171,18 +173,21 @@ class Detection:
         unused = [] if self.augmentation else unused_settings(self, AUGMENTATION, "augmentation is off")
         return [*unused, *([] if self.anchor_scale == AUTO else anchor_remark(float(self.anchor_scale)))]
 
-    def seen(self, source: Source) -> Source:
+    def seen(self, source: Source) -> Store:
         """The source as the network's classes and our names of fields have it."""
+        source = as_store(source)
         boxes = box_data.boxes_field(source, self.boxes)
         return boxed(source, data_checks.image_field(source, self.image), boxes, self.classes)
 
     def training_flow(self, source: Source, *, seed: int, transform: Any = None, **options: Any) -> Flow:
         """Whole samples in a new order each epoch; what is random on images comes on the device."""
+        source = as_store(source)
         flow = Flow(self.seen(source), seed, **options).shuffle()
         return flow if transform is None else transformed(flow, transform)
 
     def evaluation_flow(self, source: Source, **options: Any) -> Flow:
         """Whole samples, in order."""
+        source = as_store(source)
         return Flow(self.seen(source), **options)
 
     def augment(self, batch: Batch, *, seed: int, epoch: int) -> Batch:

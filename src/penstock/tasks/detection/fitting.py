@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from penstock.samples import Source
+from penstock.samples import Store
 from penstock.tasks.detection.anchors import DEFAULT_SCALE, fitted_scale, fitting_share
 from penstock.tasks.detection.box_data import box_sizes, boxes_field
 from penstock.tasks.detection.pyramids import FEW, MANY, STRIDES
@@ -16,7 +16,7 @@ AUTO = "auto"
 MOST_LOST = 0.01  # of the boxes
 
 
-def fitted_anchors(task: Any, source: Source) -> dict[str, Any]:
+def fitted_anchors(task: Any, source: Store) -> dict[str, Any]:
     """The anchors that the boxes of the training data need as the network sees them, where the task leaves it open."""
     field = boxes_field(source, task.boxes)
     if field is None or AUTO not in (task.anchor_scale, task.levels):
