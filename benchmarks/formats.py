@@ -18,8 +18,8 @@ from benchmarks.feeding import data
 from benchmarks.feeding.contestants import Entry
 from benchmarks.feeding.workloads import BATCH, WORKERS, Workload, expected_images
 from benchmarks.tables import Bar
-from penstock.codecs.examples import encode_example
-from penstock.codecs.tfrecord import frame
+from penstock.formats.tfrecord.examples import encode_example
+from penstock.formats.tfrecord.framing import frame
 
 LEAST_OF_THE_PACK = 0.9
 SHARD_SAMPLES = 1024

@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 
 from made_sources import pixels
-from penstock.codecs.examples import encode_example
 from penstock.codecs.images import encode_image
-from penstock.codecs.tfrecord import frame
+from penstock.formats.tfrecord.examples import encode_example
+from penstock.formats.tfrecord.framing import frame
 
 
 def image_bytes(number: int, width: int = 24, height: int = 16, codec: str = "png") -> bytes:

@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 
 from benchmarks.feeding import long_videos
-from penstock.sources.videos.frame_streams import FrameStream
-from penstock.sources.videos.framing import make_framing
-from penstock.sources.videos.supplying import named_videos, supply_of
+from penstock.formats.videos.frame_streams import FrameStream
+from penstock.formats.videos.framing import make_framing
+from penstock.formats.videos.supplying import named_videos, supply_of
 
 SIDE, SMALL_SIDE, BATCH = 224, 64, 16
 CHAIN_FRAMES, LOOP_FRAMES, ROUNDS = 480, 48, 3

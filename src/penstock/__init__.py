@@ -11,21 +11,21 @@ AUTO = "auto"
 
 # Where each public name lives. Nothing is imported before it is used: `import penstock` stays instant.
 _HOMES = {
-    "Arrays": "penstock.sources.arrays.arrays",
-    "Boxes": "penstock.sources.boxes.boxes",
-    "DeepEthogram": "penstock.sources.deepethogram.deepethogram",
-    "HDF5": "penstock.sources.hdf5.hdf5",
-    "HuggingFace": "penstock.sources.arrow.hugging_face",
-    "Images": "penstock.sources.images.images",
-    "MDS": "penstock.sources.mds.mds",
-    "Parquet": "penstock.sources.arrow.parquet",
-    "Rasters": "penstock.sources.rasters.rasters",
-    "TFRecords": "penstock.sources.records.tfrecords",
-    "Videos": "penstock.sources.videos.videos",
-    "WebDataset": "penstock.sources.tars.webdataset",
-    "check": "penstock.sources.checking",
-    "read_pascal_voc": "penstock.sources.boxes.voc",
-    "split_raster": "penstock.sources.rasters.cropping",
+    "Arrays": "penstock.formats.numpy.arrays",
+    "Boxes": "penstock.formats.boxes.boxes",
+    "DeepEthogram": "penstock.formats.deepethogram.deepethogram",
+    "HDF5": "penstock.formats.hdf5.hdf5",
+    "HuggingFace": "penstock.formats.arrow.hugging_face",
+    "Images": "penstock.formats.images.images",
+    "MDS": "penstock.formats.mds.mds",
+    "Parquet": "penstock.formats.arrow.parquet",
+    "Rasters": "penstock.formats.rasters.rasters",
+    "TFRecords": "penstock.formats.tfrecord.tfrecords",
+    "Videos": "penstock.formats.videos.videos",
+    "WebDataset": "penstock.formats.webdataset.webdataset",
+    "check": "penstock.formats.checking",
+    "read_pascal_voc": "penstock.formats.boxes.voc",
+    "split_raster": "penstock.formats.rasters.cropping",
     "Concat": "penstock.samples",
     "Field": "penstock.samples",
     "Raw": "penstock.samples",
@@ -40,9 +40,9 @@ _HOMES = {
     "from_sequence": "penstock.flow.streams.sequences",
     "mix": "penstock.flow.flow",
     "Pack": "penstock.packing.reader",
-    "Export": "penstock.exporting.manifest",
-    "ExportOptions": "penstock.exporting.options",
-    "export": "penstock.exporting.exporter",
+    "Export": "penstock.formats.exporting.manifest",
+    "ExportOptions": "penstock.formats.exporting.options",
+    "export": "penstock.formats.exporting.exporter",
     "PackOptions": "penstock.packing.options",
     "open": "penstock.opening",
     "pack": "penstock.packing.writer",
@@ -95,13 +95,28 @@ if TYPE_CHECKING:
     from penstock.errors import Problem as Problem
     from penstock.errors import RecipeError as RecipeError
     from penstock.errors import TrainingError as TrainingError
-    from penstock.exporting.exporter import export as export
-    from penstock.exporting.manifest import Export as Export
-    from penstock.exporting.options import ExportOptions as ExportOptions
     from penstock.flow.flow import Flow as Flow
     from penstock.flow.flow import mix as mix
     from penstock.flow.streams.sequences import from_sequence as from_sequence
     from penstock.flow.streams.streams import from_generator as from_generator
+    from penstock.formats.arrow.hugging_face import HuggingFace as HuggingFace
+    from penstock.formats.arrow.parquet import Parquet as Parquet
+    from penstock.formats.boxes.boxes import Boxes as Boxes
+    from penstock.formats.boxes.voc import read_pascal_voc as read_pascal_voc
+    from penstock.formats.checking import check as check
+    from penstock.formats.deepethogram.deepethogram import DeepEthogram as DeepEthogram
+    from penstock.formats.exporting.exporter import export as export
+    from penstock.formats.exporting.manifest import Export as Export
+    from penstock.formats.exporting.options import ExportOptions as ExportOptions
+    from penstock.formats.hdf5.hdf5 import HDF5 as HDF5
+    from penstock.formats.images.images import Images as Images
+    from penstock.formats.mds.mds import MDS as MDS
+    from penstock.formats.numpy.arrays import Arrays as Arrays
+    from penstock.formats.rasters.cropping import split_raster as split_raster
+    from penstock.formats.rasters.rasters import Rasters as Rasters
+    from penstock.formats.tfrecord.tfrecords import TFRecords as TFRecords
+    from penstock.formats.videos.videos import Videos as Videos
+    from penstock.formats.webdataset.webdataset import WebDataset as WebDataset
     from penstock.opening import open as open
     from penstock.packing.options import PackOptions as PackOptions
     from penstock.packing.reader import Pack as Pack
@@ -124,21 +139,6 @@ if TYPE_CHECKING:
     from penstock.samples import Store as Store
     from penstock.samples import Subset as Subset
     from penstock.samples import concat as concat
-    from penstock.sources.arrays.arrays import Arrays as Arrays
-    from penstock.sources.arrow.hugging_face import HuggingFace as HuggingFace
-    from penstock.sources.arrow.parquet import Parquet as Parquet
-    from penstock.sources.boxes.boxes import Boxes as Boxes
-    from penstock.sources.boxes.voc import read_pascal_voc as read_pascal_voc
-    from penstock.sources.checking import check as check
-    from penstock.sources.deepethogram.deepethogram import DeepEthogram as DeepEthogram
-    from penstock.sources.hdf5.hdf5 import HDF5 as HDF5
-    from penstock.sources.images.images import Images as Images
-    from penstock.sources.mds.mds import MDS as MDS
-    from penstock.sources.rasters.cropping import split_raster as split_raster
-    from penstock.sources.rasters.rasters import Rasters as Rasters
-    from penstock.sources.records.tfrecords import TFRecords as TFRecords
-    from penstock.sources.tars.webdataset import WebDataset as WebDataset
-    from penstock.sources.videos.videos import Videos as Videos
     from penstock.tasks.behaviour.behaviour import Behaviour as Behaviour
     from penstock.tasks.classification import Classification as Classification
     from penstock.tasks.detection.detection import Detection as Detection

@@ -12,7 +12,7 @@ import penstock as ps
 from column_making import labels, pictures, png, write_mds, write_parquet
 from commands import run_here
 from penstock.cli.options import COLUMN_OPTIONS
-from penstock.sources.columns.options import ColumnOptions
+from penstock.formats.columns.options import ColumnOptions
 
 
 @pytest.fixture

@@ -124,7 +124,7 @@ def test_help_loads_nothing_heavy() -> None:
 def test_looking_at_a_pack_loads_no_source() -> None:
     code = (
         "import sys, penstock.cli.looks; "
-        "print([n for n in sys.modules if n.startswith('penstock.sources') or n in ('pandas', 'av', 'rasterio')])"
+        "print([n for n in sys.modules if n.startswith('penstock.formats') or n in ('pandas', 'av', 'rasterio')])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"

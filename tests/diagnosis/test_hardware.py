@@ -10,7 +10,7 @@ import pytest
 from diagnosis.patients import MACHINE
 from penstock.diagnosis.disks import Disk, disk_kind, files_of, forget, measured_disk
 from penstock.diagnosis.hardware import Gpu, gpu_of, measured_hardware
-from penstock.sources.images.images import Images
+from penstock.formats.images.images import Images
 from picture_making import write_picture
 
 

@@ -29,7 +29,7 @@ import xxhash
 import penstock as ps
 from penstock.codecs.headers import UnreadableImage
 from penstock.codecs.images import encode_image
-from penstock.sources.checking import check
+from penstock.formats.checking import check
 from picture_making import write_picture
 from raster_making import noise, write_raster
 from record_making import classified, pair, write_records, write_tar

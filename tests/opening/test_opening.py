@@ -15,8 +15,8 @@ import penstock as ps
 from column_making import hugging_face_dataset, labels, pictures, png, write_mds, write_parquet, write_vlen
 from commands import run_here
 from made_sources import EveryKind
-from penstock.codecs.examples import encode_example
-from penstock.codecs.tfrecord import frame
+from penstock.formats.tfrecord.examples import encode_example
+from penstock.formats.tfrecord.framing import frame
 from penstock.opening import kind_of
 from picture_making import write_picture
 from project_making import write_project

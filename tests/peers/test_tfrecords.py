@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 import penstock as ps
 from made_sources import pixels
-from penstock.codecs.example_reading import decode_example
-from penstock.codecs.examples import encode_example
-from penstock.codecs.tfrecord import frame, scan
+from penstock.formats.tfrecord.example_reading import decode_example
+from penstock.formats.tfrecord.examples import encode_example
+from penstock.formats.tfrecord.framing import frame, scan
 from record_making import classified, detected, image_bytes, write_records
 
 tf = pytest.importorskip("tensorflow", reason="TensorFlow is not installed; make test-peers has it")

@@ -15,8 +15,8 @@ import pytest
 import penstock as ps
 from commands import run_here
 from penstock.errors import DataError, RecipeError
+from penstock.formats.reading import ReadingOptions
 from penstock.prediction.box_files import read_comparison
-from penstock.sources.reading import ReadingOptions
 from picture_making import write_picture
 from raster_making import noise, write_raster
 

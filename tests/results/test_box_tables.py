@@ -16,11 +16,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from penstock.errors import RecipeError
+from penstock.formats.boxes.annotation_files import read_rows
+from penstock.formats.reading import ReadingOptions
 from penstock.results.box_tables import FOUND_COLUMNS, BoxTable, box_table
 from penstock.results.box_writing import ENDINGS
 from penstock.results.georeferences import Georeference
-from penstock.sources.boxes.annotation_files import read_rows
-from penstock.sources.reading import ReadingOptions
 
 # Rotated, not square, and not the right way up.
 TURNED = Georeference("EPSG:32611", (0.1, 0.02, 500_000.0, 0.03, -0.2, 4_100_000.0))

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import penstock as ps
-from penstock.sources.deepethogram.hdf5_labels import read_hdf5_labels
-from penstock.sources.videos.label_hdf5 import read_label_hdf5
+from penstock.formats.deepethogram.hdf5_labels import read_hdf5_labels
+from penstock.formats.videos.label_hdf5 import read_label_hdf5
 
 SECRET = b"root:x:0:0:root:/root:/bin/sh\n" * 40
 

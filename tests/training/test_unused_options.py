@@ -13,8 +13,8 @@ import pytest
 import yaml
 
 import penstock as ps
-from penstock.exporting.options import ExportOptions
 from penstock.flow.plans import FlowOptions
+from penstock.formats.exporting.options import ExportOptions
 from penstock.packing.options import PackOptions
 from penstock.prediction.answering import AnswerOptions
 from penstock.prediction.behaviour.options import EthogramOptions

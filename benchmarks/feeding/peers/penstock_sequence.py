@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from benchmarks.feeding.protocol import Batches, Epoch, Settings, serve
-from penstock.sources.videos.frame_streams import FrameStream
-from penstock.sources.videos.framing import make_framing
-from penstock.sources.videos.supplying import named_videos, supply_of
+from penstock.formats.videos.frame_streams import FrameStream
+from penstock.formats.videos.framing import make_framing
+from penstock.formats.videos.supplying import named_videos, supply_of
 
 FRAMING = make_framing("224x224", "stretch", None)
 

@@ -10,8 +10,8 @@ import click
 
 from penstock.cli.options import MANY, adding
 from penstock.cli.wording import in_own_words
+from penstock.formats.videos.label_options import UNITS
 from penstock.prediction.behaviour.decisions import OFF, decision_lines
-from penstock.sources.videos.label_options import UNITS
 
 
 def number_or_auto(text: str) -> int | str:

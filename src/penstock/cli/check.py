@@ -13,7 +13,7 @@ import penstock as ps
 from penstock.cli.examples import examples
 from penstock.cli.options import column_choices, make_source, source_options
 from penstock.cli.wording import in_own_words
-from penstock.sources.repeats import lines_of
+from penstock.formats.repeats import lines_of
 
 # About two screens.
 SHOWN_LINES = 100

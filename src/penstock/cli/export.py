@@ -12,8 +12,8 @@ import penstock as ps
 from penstock.cli.examples import examples
 from penstock.cli.options import EXPORT_OPTIONS, EXPORTED_SOURCE_OPTIONS, FRAME_SOURCES, export_options
 from penstock.cli.programs import tell_program
-from penstock.exporting.manifest import EXPORT
-from penstock.exporting.options import FORMATS, check_folder_name, make_options
+from penstock.formats.exporting.manifest import EXPORT
+from penstock.formats.exporting.options import FORMATS, check_folder_name, make_options
 from penstock.opening import constructor, kind_of
 from penstock.packing.places import Places
 from penstock.reporting.exports import export_text

@@ -14,12 +14,12 @@ from typing import Any, TypeVar
 import click
 
 import penstock as ps
-from penstock.exporting.options import CODECS as EXPORT_CODECS
-from penstock.exporting.options import LAYOUTS as EXPORT_LAYOUTS
-from penstock.exporting.options import SPELLINGS, ExportOptions
+from penstock.formats.columns.options import BOX_FORMATS, CHANNELS, LAYOUTS, ColumnOptions
+from penstock.formats.exporting.options import CODECS as EXPORT_CODECS
+from penstock.formats.exporting.options import LAYOUTS as EXPORT_LAYOUTS
+from penstock.formats.exporting.options import SPELLINGS, ExportOptions
+from penstock.formats.videos.label_options import EMPTY_LABELS, UNITS
 from penstock.packing.options import CODECS, PackOptions
-from penstock.sources.columns.options import BOX_FORMATS, CHANNELS, LAYOUTS, ColumnOptions
-from penstock.sources.videos.label_options import EMPTY_LABELS, UNITS
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 

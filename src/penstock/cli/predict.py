@@ -15,9 +15,9 @@ from penstock.cli.examples import examples
 from penstock.cli.options import SOURCE_OPTIONS, adding
 from penstock.cli.programs import tell_program
 from penstock.errors import SHOWN_PROBLEMS, Problem, require_learning
+from penstock.formats.videos.framing import FITS
 from penstock.prediction import predicting
 from penstock.prediction.boxes.options import OVERLAP, FindingOptions
-from penstock.sources.videos.framing import FITS
 
 
 def gsd(text: str) -> float | str:

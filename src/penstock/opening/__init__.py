@@ -65,7 +65,7 @@ def constructor(kind: str) -> Callable[..., Any]:
     from penstock.opening.recognising import EXPORT
 
     if kind == EXPORT:
-        from penstock.sources.exports.export_readers import open_export
+        from penstock.formats.exports.export_readers import open_export
 
         return open_export
     made: Callable[..., Any] = getattr(importlib.import_module("penstock"), kind)
@@ -78,7 +78,7 @@ def _first(path: PathLike) -> Path | None:
         return Path(path)
     if "*" not in os.fspath(path):
         return None
-    from penstock.sources.paths import expand
+    from penstock.formats.paths import expand
 
     return expand(path)[0]
 

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from penstock.codecs.tiff import is_georeferenced
-from penstock.sources.boxes.voc import is_voc_root
-from penstock.sources.exports.export_manifest import SAMPLES_NAME, export_facts
-from penstock.sources.paths import IMAGE_ENDINGS, VIDEO_ENDINGS
+from penstock.formats.boxes.voc import is_voc_root
+from penstock.formats.exports.export_manifest import SAMPLES_NAME, export_facts
+from penstock.formats.paths import IMAGE_ENDINGS, VIDEO_ENDINGS
 from penstock.storage.documents import load_json
 
 # DeepEthogram's settings; the file stands for its project.
@@ -207,7 +207,7 @@ def _table_kind(path: Path) -> str:
 
 
 def _kind_of_columns(names: list[str]) -> str:
-    from penstock.sources.tables import COLUMN_NAMES, plain
+    from penstock.formats.tables import COLUMN_NAMES, plain
 
     there = {plain(name) for name in names}
 

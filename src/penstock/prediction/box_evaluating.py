@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 from penstock.codecs.map_files import check_drivers
 from penstock.errors import RecipeError
+from penstock.formats.reading import ReadingOptions
 from penstock.prediction.box_files import Comparison, read_comparison
 from penstock.results.box_scores import MATCH_IOU, BoxScores, score_boxes
-from penstock.sources.reading import ReadingOptions
 
 if TYPE_CHECKING:
     import pandas as pd

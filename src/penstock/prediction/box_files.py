@@ -11,12 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from penstock.errors import DataError, Problem
+from penstock.formats.boxes.annotation_files import read_rows
+from penstock.formats.boxes.locating import NotFound, make_finder, read_sizes
+from penstock.formats.boxes.rows import ImageName, Rows, numbered
+from penstock.formats.reading import ReadingOptions
 from penstock.prediction.image_names import same_images, written
 from penstock.results.box_scores import ImageBoxes
-from penstock.sources.boxes.annotation_files import read_rows
-from penstock.sources.boxes.locating import NotFound, make_finder, read_sizes
-from penstock.sources.boxes.rows import ImageName, Rows, numbered
-from penstock.sources.reading import ReadingOptions
 
 # Endings of files whose boxes are in pixels, unless they are fractions.
 _IN_PIXELS = (".csv", ".tsv", ".txt", ".xml")

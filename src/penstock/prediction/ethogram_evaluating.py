@@ -12,13 +12,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from penstock.errors import DataError, Problem
+from penstock.formats.videos.frame_labels import FrameLabels, NoLabels
+from penstock.formats.videos.label_matching import match_labels
+from penstock.formats.videos.label_options import LabelOptions
+from penstock.formats.videos.video_lists import NamedVideo
 from penstock.prediction.ethogram_reading import Predicted, read_predictions
 from penstock.results.behaviour_scores import BehaviourScores, score_behaviours
 from penstock.results.bouts import stop_times
-from penstock.sources.videos.frame_labels import FrameLabels, NoLabels
-from penstock.sources.videos.label_matching import match_labels
-from penstock.sources.videos.label_options import LabelOptions
-from penstock.sources.videos.video_lists import NamedVideo
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -11,13 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from penstock.errors import DataError, Problem
-from penstock.sources.paths import expand, files_below
-from penstock.sources.tables import COLUMN_NAMES, TABLE_ENDINGS, Table, plain, read_table
-from penstock.sources.text_tables import SEPARATORS
-from penstock.sources.videos.frame_hdf5 import HDF5_ENDINGS
-from penstock.sources.videos.frame_labels import BACKGROUND
-from penstock.sources.videos.label_hdf5 import read_label_hdf5
-from penstock.sources.videos.label_rows import read_label_rows
+from penstock.formats.paths import expand, files_below
+from penstock.formats.tables import COLUMN_NAMES, TABLE_ENDINGS, Table, plain, read_table
+from penstock.formats.text_tables import SEPARATORS
+from penstock.formats.videos.frame_hdf5 import HDF5_ENDINGS
+from penstock.formats.videos.frame_labels import BACKGROUND
+from penstock.formats.videos.label_hdf5 import read_label_hdf5
+from penstock.formats.videos.label_rows import read_label_rows
 
 # Of the files that a prediction leaves for one video, the first that is there says most.
 ENDINGS = ("_ethogram", "_outputs", "_predictions")

@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from penstock.errors import RecipeError, require_learning
+from penstock.formats.videos.label_options import LabelOptions
 from penstock.prediction.box_evaluating import BoxOptions, compared, details_of, facts_of, image_table
 from penstock.prediction.ethogram_evaluating import compare_ethograms
 from penstock.prediction.ethogram_reading import is_ethograms
 from penstock.results.box_scores import MATCH_IOU
 from penstock.runs.layout import plain
-from penstock.sources.videos.label_options import LabelOptions
 from penstock.storage.locations import refuses_urls
 from penstock.storage.whole_files import write_whole
 

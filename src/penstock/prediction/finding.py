@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import Any
 
 from penstock.errors import RecipeError
+from penstock.formats.rasters.rasters import raster_paths
 from penstock.opening import kind_of
 from penstock.opening import open as open_any
 from penstock.prediction.image_arrays import ImageArrays, are_in_memory, image_arrays
 from penstock.prediction.image_files import image_files
 from penstock.samples import Source, Store, as_store
-from penstock.sources.rasters.rasters import raster_paths
 from penstock.training.data_splits import training_data
 from penstock.training.options import DataOptions
 

@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 
 from penstock.codecs.images import decode_image
 from penstock.errors import DataError, Problem
+from penstock.formats.paths import IMAGE_ENDINGS, expand, files_below, origin_of, read_bytes
 from penstock.samples import Field, Origin, Raw, Sample, Schema, Store
 from penstock.samples.store import ImageStorage
-from penstock.sources.paths import IMAGE_ENDINGS, expand, files_below, origin_of, read_bytes
 from penstock.storage.file_names import readable_name
 
 PathLike = str | os.PathLike[str]

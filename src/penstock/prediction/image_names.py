@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from penstock.errors import DataError, Problem
-from penstock.sources.boxes.rows import ImageName
+from penstock.formats.boxes.rows import ImageName
 
 _ENDING = re.compile(r"\.[A-Za-z][A-Za-z0-9]{1,4}$")
 Address = tuple[str, ...]

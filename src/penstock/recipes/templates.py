@@ -62,7 +62,7 @@ def recipe_text(kind: str, project: str | None = None) -> str:
 
 def _with_project(template: Template, project: str) -> tuple[Template, list[str]]:
     """The template with the values of a DeepEthogram project, and what to know about them."""
-    from penstock.sources.deepethogram.project_settings import CONFIG, read_settings
+    from penstock.formats.deepethogram.project_settings import CONFIG, read_settings
 
     if template.task != "behaviour":
         raise RecipeError(f"--from takes a DeepEthogram project, which is for behaviours and not {template.task}.")

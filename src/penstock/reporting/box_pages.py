@@ -15,6 +15,11 @@ from numpy.typing import NDArray
 from penstock.codecs.images import encode_image
 from penstock.codecs.map_files import check_drivers
 from penstock.errors import DataError
+from penstock.formats.boxes.layers import LAYER_ENDINGS
+from penstock.formats.boxes.locating import NotFound, make_finder
+from penstock.formats.rasters.raster_options import PixelOptions
+from penstock.formats.reading import ReadingOptions
+from penstock.formats.tables import TABLE_ENDINGS
 from penstock.prediction.box_files import Comparison, read_comparison, read_predictions
 from penstock.reporting.box_plots import Picture, small_image
 from penstock.reporting.drawing import draw_boxes
@@ -23,11 +28,6 @@ from penstock.reporting.markup import Markup, joined, note, shortened, table, ta
 from penstock.reporting.page import Part, page
 from penstock.reporting.wording import listed, score_text, shown, words
 from penstock.results.box_scores import BoxScores, f1, score_boxes
-from penstock.sources.boxes.layers import LAYER_ENDINGS
-from penstock.sources.boxes.locating import NotFound, make_finder
-from penstock.sources.rasters.raster_options import PixelOptions
-from penstock.sources.reading import ReadingOptions
-from penstock.sources.tables import TABLE_ENDINGS
 
 MOST_PICTURES = 24
 PICTURE_PX = 480

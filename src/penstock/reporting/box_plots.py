@@ -16,12 +16,12 @@ from penstock.codecs.images import decode_image, encode_image
 from penstock.codecs.map_files import gdal, open_raster
 from penstock.codecs.resizing import resized, side_target
 from penstock.errors import DataError, Problem, RecipeError
+from penstock.formats.rasters.raster_files import describe_raster
+from penstock.formats.rasters.raster_options import PixelOptions
+from penstock.formats.rasters.raster_pixels import to_rgb
+from penstock.formats.rasters.raster_windows import read_sample
 from penstock.reporting.drawing import draw_boxes, with_caption
 from penstock.results.box_frames import CORNERS
-from penstock.sources.rasters.raster_files import describe_raster
-from penstock.sources.rasters.raster_options import PixelOptions
-from penstock.sources.rasters.raster_pixels import to_rgb
-from penstock.sources.rasters.raster_windows import read_sample
 from penstock.storage.whole_files import write_whole
 from penstock.wording import counted
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from penstock.errors import SHOWN_PROBLEMS
-from penstock.exporting.manifest import Export
+from penstock.formats.exporting.manifest import Export
 from penstock.packing.manifest import skipped_count
 from penstock.reporting.packs import readable_bytes
 from penstock.wording import counted

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from penstock.errors import DataError, Problem, RecipeError, nearest
+from penstock.formats.reading import parse_classes
 from penstock.samples import Field, Store, Subset
-from penstock.sources.reading import parse_classes
 
 
 def checked_classes(classes: Any) -> tuple[str, ...]:

@@ -17,13 +17,13 @@ import pytest
 
 import penstock as ps
 from commands import run_here
+from penstock.formats.videos.framing import make_framing
 from penstock.prediction.answering import AnswerOptions
 from penstock.prediction.behaviour import gathering
 from penstock.prediction.behaviour.ethogram_judging import labelled_ethograms
 from penstock.prediction.behaviour.ethogram_predicting import framing_of
 from penstock.prediction.behaviour.options import EthogramOptions
 from penstock.results.ethograms import Ethogram
-from penstock.sources.videos.framing import make_framing
 from penstock.training.staged_results import packed_by
 from video_making import damage_packets, write_video
 

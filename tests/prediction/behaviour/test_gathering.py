@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 
 import penstock as ps
+from penstock.formats.videos.frame_streams import FrameStream
+from penstock.formats.videos.framing import make_framing
+from penstock.formats.videos.supplying import named_videos, supply_of
 from penstock.prediction.behaviour.gathering import TIMES, Gatherer, columns_of, ethogram_of, taken_up
 from penstock.prediction.behaviour.prediction_folders import PredictionFolder
 from penstock.results.feature_files import FeatureFile
-from penstock.sources.videos.frame_streams import FrameStream
-from penstock.sources.videos.framing import make_framing
-from penstock.sources.videos.supplying import named_videos, supply_of
 
 
 def gather(model: ps.Model, path: Path, file: FeatureFile) -> int:

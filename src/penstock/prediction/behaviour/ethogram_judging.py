@@ -7,13 +7,13 @@ from pathlib import Path
 from typing import Any
 
 from penstock.errors import DataError, Problem
+from penstock.formats.videos.supplying import named_videos
 from penstock.prediction.answering import AnswerOptions
 from penstock.prediction.behaviour.ethogram_predicting import predict_ethograms
 from penstock.prediction.behaviour.video_jobs import videos_of
 from penstock.prediction.models import Model
 from penstock.results.ethograms import Ethogram
 from penstock.samples import Store
-from penstock.sources.videos.supplying import named_videos
 from penstock.tasks.behaviour.frame_data import frame_labels
 from penstock.tasks.data_checks import label_field
 from penstock.tasks.labelled import LABEL, labelled

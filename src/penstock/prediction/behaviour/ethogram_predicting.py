@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from penstock.errors import DataError, Problem, RecipeError, require
+from penstock.formats.videos.framing import Framing, make_framing
 from penstock.prediction.answering import AnswerOptions
 from penstock.prediction.behaviour.decisions import Decisions, min_bouts
 from penstock.prediction.behaviour.keeping import Keeper, Memory, OneFile
@@ -22,7 +23,6 @@ from penstock.prediction.behaviour.watching import TakingTurns, Watcher
 from penstock.prediction.models import Model
 from penstock.results.ethogram_files import ENDINGS, HDF5_ENDINGS, check_ethogram_output
 from penstock.results.ethograms import Ethogram
-from penstock.sources.videos.framing import Framing, make_framing
 
 
 def predict_ethograms(

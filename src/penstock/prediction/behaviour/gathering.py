@@ -13,11 +13,11 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from penstock.formats.videos.frame_streams import FrameBlock, StreamedVideo
+from penstock.formats.videos.frame_supplies import Begin
 from penstock.prediction.devices import Placed
 from penstock.results.ethograms import Ethogram
 from penstock.results.feature_files import Column, FeatureFile
-from penstock.sources.videos.frame_streams import FrameBlock, StreamedVideo
-from penstock.sources.videos.frame_supplies import Begin
 from penstock.tasks.behaviour.streaming import (
     BLOCK_FRAMES,
     BLOCK_FRAMES_ELSEWHERE,

@@ -7,7 +7,7 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 from penstock.errors import RecipeError, nearest, one_of
-from penstock.sources.videos.framing import FITS
+from penstock.formats.videos.framing import FITS
 
 
 @dataclass(frozen=True)

@@ -12,13 +12,13 @@ from typing import Any
 
 from penstock.errors import DataError, Problem, RecipeError
 from penstock.flow.making.frame_places import VideoRows, rows_of_videos
+from penstock.formats.videos.frame_supplies import StoredVideo, Supply
+from penstock.formats.videos.framing import Framing
+from penstock.formats.videos.supplying import named_videos, state_of, supply_of
 from penstock.opening import kind_of
 from penstock.opening import open as open_any
 from penstock.prediction.image_arrays import are_in_memory
 from penstock.samples import Source, Store, as_store
-from penstock.sources.videos.frame_supplies import StoredVideo, Supply
-from penstock.sources.videos.framing import Framing
-from penstock.sources.videos.supplying import named_videos, state_of, supply_of
 from penstock.tasks.behaviour.frame_data import video_name, video_ranges
 
 PACK = "Pack"

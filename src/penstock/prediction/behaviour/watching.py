@@ -11,6 +11,8 @@ from typing import Any, Generic, NamedTuple, TypeVar
 
 from penstock.codecs.headers import UnreadableImage
 from penstock.errors import DataError, Problem
+from penstock.formats.videos.frame_streams import FrameStream, StreamedVideo
+from penstock.formats.videos.frame_supplies import Begin, Supply
 from penstock.prediction.behaviour.gathering import Gatherer, columns_of, ethogram_of, taken_up
 from penstock.prediction.behaviour.keeping import Keeper
 from penstock.prediction.behaviour.options import EthogramOptions
@@ -18,8 +20,6 @@ from penstock.prediction.behaviour.progress import Progress
 from penstock.prediction.behaviour.video_jobs import VideoJob
 from penstock.prediction.devices import Placed
 from penstock.results.feature_files import FeatureFile
-from penstock.sources.videos.frame_streams import FrameStream, StreamedVideo
-from penstock.sources.videos.frame_supplies import Begin, Supply
 from penstock.tasks.behaviour.sizes import SIZES
 from penstock.tasks.inference.folding import made_to_answer
 from penstock.tasks.precisions import FULL

@@ -16,13 +16,13 @@ from penstock.codecs.headers import UnreadableImage, read_file_header
 from penstock.codecs.images import decode_image
 from penstock.codecs.map_files import gdal, gdal_errors, open_raster
 from penstock.errors import DataError, HopError, Problem
+from penstock.formats.paths import read_bytes
+from penstock.formats.rasters.raster_files import RasterFile, Tiles, describe_raster, stream_tiles
+from penstock.formats.rasters.raster_options import PixelOptions
+from penstock.formats.rasters.raster_pixels import DamagedTile, PixelRules, TilePixels, to_rgb, valid_pixels
+from penstock.formats.rasters.raster_windows import Handles
 from penstock.prediction.boxes.window_plans import WindowPlan
 from penstock.results.georeferences import Georeference
-from penstock.sources.paths import read_bytes
-from penstock.sources.rasters.raster_files import RasterFile, Tiles, describe_raster, stream_tiles
-from penstock.sources.rasters.raster_options import PixelOptions
-from penstock.sources.rasters.raster_pixels import DamagedTile, PixelRules, TilePixels, to_rgb, valid_pixels
-from penstock.sources.rasters.raster_windows import Handles
 from penstock.storage.blocks import Blocks
 from penstock.storage.file_names import readable_name
 

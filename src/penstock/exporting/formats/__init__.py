@@ -1,1 +1,0 @@
-"""One file for each format: what of a sample it holds, how a piece of it is written, and what is written at the end."""
