@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import io
+import struct
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from PIL import Image, ImageOps
 
 from made_sources import pixels
-from penstock.codecs.headers import UnreadableImage
-from penstock.codecs.images import decode_image, decode_mask, encode_image
+from penstock.codecs.headers import UnreadableImage, read_header
+from penstock.codecs.images import decode_image, decode_mask, encode_image, upright
 from penstock.codecs.resizing import resized, side_target
 from penstock.errors import RecipeError
 
@@ -139,3 +141,97 @@ def test_shrinking_averages_and_masks_keep_their_numbers() -> None:
 def test_a_gif_among_real_photographs_decodes(shared_data: Path) -> None:
     for path in sorted(shared_data.glob("pets_cat_dog/cat/*"))[:20]:
         assert decode_image(path.read_bytes()).ndim == 3
+
+
+# What OpenCV does by itself, and Pillow does not
+
+
+def framed(kind: str, colours: list[tuple[int, int, int]]) -> bytes:
+    """An animation of frames of one colour each."""
+    frames = [Image.new("RGB", (12, 8), colour) for colour in colours]
+    out = io.BytesIO()
+    frames[0].save(out, kind, save_all=True, append_images=frames[1:], duration=100, lossless=True)
+    return out.getvalue()
+
+
+@pytest.mark.parametrize("kind", ["PNG", "WEBP", "GIF"])
+def test_of_an_animation_the_first_frame_is_decoded(kind: str) -> None:
+    pixels = decode_image(framed(kind, [(250, 10, 10), (10, 250, 10), (10, 10, 250)]))
+    assert pixels.shape == (8, 12, 3) and (pixels == (250, 10, 10)).all()
+
+
+def test_a_default_image_that_is_no_frame_of_the_animation_is_the_picture() -> None:
+    frames = [Image.new("RGB", (12, 8), colour) for colour in ("red", "green", "blue")]
+    out = io.BytesIO()
+    frames[0].save(out, "PNG", save_all=True, append_images=frames[1:], default_image=True)
+    assert (decode_image(out.getvalue()) == (255, 0, 0)).all()
+
+
+def turned_corners(orientation: int, kind: str, **options: Any) -> bytes:
+    pixels = np.zeros((20, 30, 3), np.uint8)
+    pixels[:5, :7], pixels[15:, 25:] = (255, 0, 0), (0, 255, 0)
+    out = io.BytesIO()
+    exif = Image.Exif()
+    exif[274] = orientation
+    own = {"tiffinfo": {274: orientation}} if kind == "TIFF" else {"exif": exif, "lossless": True}
+    Image.fromarray(pixels).save(out, kind, **own, **options)
+    return out.getvalue()
+
+
+@pytest.mark.parametrize("orientation", range(1, 9))
+@pytest.mark.parametrize(
+    ("kind", "options"), [("TIFF", {}), ("TIFF", {"compression": "tiff_lzw"}), ("PNG", {}), ("WEBP", {})]
+)
+def test_images_of_every_orientation_are_turned_once(orientation: int, kind: str, options: dict[str, Any]) -> None:
+    data = turned_corners(orientation, kind, **options)
+    expected = np.asarray(ImageOps.exif_transpose(Image.open(io.BytesIO(data))).convert("RGB"))
+    pixels, header = decode_image(data), read_header(data)
+    assert np.array_equal(pixels, expected)
+    assert (header.height, header.width) == expected.shape[:2]
+
+
+@pytest.mark.parametrize("orientation", range(1, 9))
+@pytest.mark.parametrize("kind", ["TIFF", "PNG"])
+def test_masks_of_every_orientation_are_turned_as_images_are(orientation: int, kind: str) -> None:
+    numbers = np.arange(20 * 30, dtype=np.uint16).reshape(20, 30)
+    out = io.BytesIO()
+    exif = Image.Exif()
+    exif[274] = orientation
+    Image.fromarray(numbers).save(out, kind, **({"tiffinfo": {274: orientation}} if kind == "TIFF" else {"exif": exif}))
+    assert np.array_equal(decode_mask(out.getvalue()), np.asarray(upright(numbers, orientation)))
+
+
+def masked_bmp(header_bytes: int, masks: tuple[int, int, int], words: Any) -> bytes:
+    """A BMP whose colours stand where `masks` say, which stand behind a header of 40 bytes, or in a longer one."""
+    start = 14 + max(header_bytes, 52)
+    info = struct.pack("<IiiHHIIiiII", header_bytes, 3, -2, 1, 32, 3, 24, 2835, 2835, 0, 0) + struct.pack(
+        "<III", *masks
+    )
+    body = info.ljust(start - 14, b"\0") + np.asarray(words, "<u4").tobytes()
+    return b"BM" + struct.pack("<IHHI", 14 + len(body), 0, 0, start) + body
+
+
+@pytest.mark.parametrize("header_bytes", [40, 52, 56])
+@pytest.mark.parametrize(
+    ("masks", "shifts"), [((0xFF0000, 0xFF00, 0xFF), (16, 8, 0)), ((0xFF, 0xFF00, 0xFF0000), (0, 8, 16)),
+                          ((0xFF00000, 0xFF0, 0xF), (20, 4, None))]
+)  # fmt: skip
+def test_colours_of_a_bmp_are_where_its_masks_say(header_bytes: int, masks: Any, shifts: Any) -> None:
+    colours = np.array([[(255, 0, 0), (0, 255, 0), (0, 0, 255)], [(17, 34, 51), (0, 0, 0), (255, 255, 255)]])
+    words = [
+        [
+            sum(int(c) // (17 if shift is None else 1) << (shift or 0) for c, shift in zip(one, shifts, strict=True))
+            for one in row
+        ]
+        for row in colours
+    ]
+    assert np.array_equal(decode_image(masked_bmp(header_bytes, masks, words)), colours)
+
+
+def test_an_old_bmp_with_sizes_of_16_bits_is_read() -> None:
+    rows = np.array([[(255, 0, 0), (0, 255, 0)], [(0, 0, 255), (9, 8, 7)]], np.uint8)
+    body = struct.pack("<IHHHH", 12, 2, 2, 1, 24)
+    body += b"".join(row[:, ::-1].tobytes() + b"\0\0" for row in rows[::-1])
+    data = b"BM" + struct.pack("<IHHI", 14 + len(body), 0, 0, 26) + body
+    assert read_header(data)[1:3] == (2, 2)
+    assert np.array_equal(decode_image(data), rows)

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from penstock.codecs import tiff
+from penstock.codecs.bmp import bmp_header
 
 Buffer = bytes | bytearray | memoryview
 
@@ -208,13 +209,12 @@ def _gif(data: Buffer) -> Header:
 
 
 def _bmp(data: Buffer) -> Header:
-    width, height, _, bits = struct.unpack_from("<iiHH", data, 18)
-    return Header("bmp", width, abs(height), 1, 4 if bits == 32 else 3)
+    found = bmp_header(data)
+    return Header("bmp", found.width, abs(found.height), 1, 4 if found.bits == 32 else 3)
 
 
 def _bmp_cut_short(view: memoryview) -> str:
-    (start,) = struct.unpack_from("<I", view, 10)
-    width, height, _, bits, compression = struct.unpack_from("<iiHHI", view, 18)
+    width, height, bits, compression, start = bmp_header(view)
     if compression not in (0, 3):
         return ""
     needed = start + (width * bits + 31) // 32 * 4 * abs(height)

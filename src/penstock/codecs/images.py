@@ -19,9 +19,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from penstock.codecs.bmp import masked_pixels
 from penstock.codecs.decoding_room import ROOM, is_direct
 from penstock.codecs.headers import Buffer, Header, UnreadableImage, read_header
 from penstock.codecs.opencv import opencv
+from penstock.codecs.png import first_frame, is_animated
+from penstock.codecs.tiff import without_orientation
 from penstock.errors import RecipeError
 
 Pixels = NDArray[np.uint8]
@@ -52,14 +55,13 @@ def decode_image(data: Buffer, *, at_least: tuple[int, int] | None = None, fast:
 
 
 def decode_mask(data: Buffer) -> NDArray[Any]:
-    """Decode an H×W image of whole numbers without touching its values."""
+    """Decode an H×W image of whole numbers, upright, without touching its values."""
     header = read_header(data)
     ROOM.enter(header)
     pixels = _decode_any(data, header, unchanged=True)
     if pixels.ndim != 2:
         raise UnreadableImage("the mask is not an image with one channel")
-    out: NDArray[Any] = pixels
-    return out
+    return upright(pixels, header.orientation)
 
 
 def _decode_jpeg(data: Buffer, header: Header, at_least: tuple[int, int] | None, fast: bool) -> Pixels:
@@ -91,20 +93,30 @@ def _decode_any(data: Buffer, header: Header, *, unchanged: bool = False, direct
     cv2 = opencv()
 
     flags = cv2.IMREAD_UNCHANGED
-    if header.kind == "jpeg" and not unchanged:  # CMYK: OpenCV turns it into BGR, but not when asked for it unchanged
+    # CMYK becomes BGR, but not when it is asked for unchanged; nor do the colours of old BMPs.
+    if header.kind in ("jpeg", "bmp") and not unchanged:
         flags = cv2.IMREAD_COLOR | cv2.IMREAD_IGNORE_ORIENTATION
     if direct:
         flags = cv2.IMREAD_COLOR_RGB | cv2.IMREAD_IGNORE_ORIENTATION
     if reason := undecodable(header):
         raise UnreadableImage(reason)
+    if header.kind == "bmp" and (masked := masked_pixels(data)) is not None:
+        return masked
     try:
-        pixels = cv2.imdecode(np.frombuffer(data, np.uint8), flags)
+        pixels = cv2.imdecode(np.frombuffer(_still(data, header), np.uint8), flags)
     except (cv2.error, MemoryError) as error:  # its own words name files of its sources
         raise UnreadableImage(f"the {header.kind.upper()} data cannot be decoded") from error
     if pixels is None:
         raise UnreadableImage(f"the {header.kind.upper()} data cannot be decoded")
     out: NDArray[Any] = pixels
     return out
+
+
+def _still(data: Buffer, header: Header) -> Buffer:
+    """The bytes such that OpenCV gives the first frame, and does not turn it: it turns TIFFs whatever it is told."""
+    if header.kind == "tiff" and header.orientation != 1:
+        return without_orientation(data)
+    return first_frame(data) if header.kind == "png" and is_animated(data) else data
 
 
 def _rgb(pixels: NDArray[Any]) -> Pixels:

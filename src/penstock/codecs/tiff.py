@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import mmap
 import struct
+from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
@@ -62,6 +63,15 @@ def first_directory(data: bytes | bytearray | memoryview) -> Directory:
     )
 
 
+def without_orientation(data: bytes | bytearray | memoryview) -> bytes:
+    """The same file, whose first directory says that it is upright: some decoders turn images by themselves."""
+    changed = bytearray(data)
+    for tag, kind, place in _entries(data):
+        if tag == _ORIENTATION and kind == 3:
+            struct.pack_into(_order(data) + "H", changed, place, 1)
+    return bytes(changed)
+
+
 def is_georeferenced(path: Path) -> bool:
     """Whether a TIFF says in which coordinates of the earth it lies; a file that cannot be read does not."""
     try:
@@ -81,26 +91,39 @@ def _end(tags: dict[int, tuple[int, ...]], offsets: int, lengths: int) -> int:
     return max((offset + length for offset, length in pairs), default=0)
 
 
+def _order(data: bytes | bytearray | memoryview | mmap.mmap) -> str:
+    return "<" if bytes(data[:2]) == b"II" else ">"
+
+
 def _tags(data: bytes | bytearray | memoryview | mmap.mmap) -> dict[int, tuple[int, ...]]:
-    order = "<" if bytes(data[:2]) == b"II" else ">"
-    (version,) = struct.unpack_from(order + "H", data, 2)
-    big = version == 43
-    word = order + ("Q" if big else "I")
-    inline = 8 if big else 4
-    (start,) = struct.unpack_from(word, data, 8 if big else 4)
-    count_format = order + ("Q" if big else "H")
-    (count,) = struct.unpack_from(count_format, data, start)
-    first = start + struct.calcsize(count_format)
-    entry_bytes = 4 + 2 * inline
+    order = _order(data)
+    word, inline = _word(data)
     tags = {}
-    for entry in range(first, first + entry_bytes * count, entry_bytes):
-        tag, kind = struct.unpack_from(order + "HH", data, entry)
-        if kind not in _FORMATS:
-            continue
-        (length,) = struct.unpack_from(word, data, entry + 4)
+    for tag, kind, place in _entries(data):
+        (length,) = struct.unpack_from(word, data, place - inline)
         layout = f"{order}{length}{_FORMATS[kind]}"
-        place = entry + 4 + inline
         if struct.calcsize(layout) > inline:
             (place,) = struct.unpack_from(word, data, place)
         tags[tag] = struct.unpack_from(layout, data, place)
     return tags
+
+
+def _word(data: bytes | bytearray | memoryview | mmap.mmap) -> tuple[str, int]:
+    """The format of an offset, and its bytes: BigTIFF has longer ones."""
+    order = _order(data)
+    (version,) = struct.unpack_from(order + "H", data, 2)
+    return (order + "Q", 8) if version == 43 else (order + "I", 4)
+
+
+def _entries(data: bytes | bytearray | memoryview | mmap.mmap) -> Iterator[tuple[int, int, int]]:
+    """Of each entry of the first directory with whole numbers: tag, kind, and where its value or the offset stands."""
+    order = _order(data)
+    word, inline = _word(data)
+    (start,) = struct.unpack_from(word, data, 8 if inline == 8 else 4)
+    count_format = order + ("Q" if inline == 8 else "H")
+    (count,) = struct.unpack_from(count_format, data, start)
+    first, entry_bytes = start + struct.calcsize(count_format), 4 + 2 * inline
+    for entry in range(first, first + entry_bytes * count, entry_bytes):
+        tag, kind = struct.unpack_from(order + "HH", data, entry)
+        if kind in _FORMATS:
+            yield tag, kind, entry + 4 + inline
