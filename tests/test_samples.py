@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import penstock as ps
+from made_sources import Pictures
 from penstock.errors import Problem
 from penstock.problems import raise_problems
 from penstock.samples import as_store, checked_index
@@ -128,6 +129,22 @@ def test_a_subset_of_a_subset_and_of_a_joined_source_keeps_its_samples() -> None
     joined = ps.concat([Numbers([1, 2]), Numbers([3, 4, 5])])
     inner = ps.Subset(ps.Subset(joined, [4, 3, 1]), [2, 0])
     assert [inner[index]["value"] for index in range(len(inner))] == [2, 5]
+
+
+@pytest.mark.parametrize(
+    ("indices", "words"),
+    [
+        (np.array([True, False, True]), r"these are True and False. For a mask pass np.flatnonzero\(mask\)"),
+        ([True, False, True], "these are True and False"),
+        ([1.7], "a list of whole numbers, and this is 1-dimensional float64"),
+        ([[0, 1]], "a list of whole numbers, and this is 2-dimensional"),
+        ([0, -1], "there is no sample -1"),
+        ([0, 3], "there is no sample 3: there are 3, from 0 to 2"),
+    ],
+)
+def test_a_subset_refuses_what_are_no_numbers_of_samples(indices: Any, words: str) -> None:
+    with pytest.raises(ps.RecipeError, match=words):
+        ps.Subset(Pictures(3), indices)
 
 
 def test_an_empty_subset_has_no_samples() -> None:

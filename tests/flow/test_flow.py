@@ -13,7 +13,7 @@ from tests.flow.promised import Photos
 from tests.flow.small_flows import flat, indices, numbers
 
 import penstock as ps
-from made_sources import Numbers
+from made_sources import Numbers, Pictures
 from penstock.augment import RandomResizedCrop
 from penstock.errors import RecipeError
 
@@ -227,3 +227,16 @@ def test_more_ranks_go_on_with_nothing_where_they_leave_the_last_batch_out() -> 
     two.restore(flow.state())
     assert list(two.epoch()) == []
     assert indices(two.epoch()) == indices(two.epoch(1))
+
+
+@pytest.mark.parametrize("seed", [2**64, -(2**63) - 1])
+def test_seeds_of_more_than_64_bits_are_refused(seed: int) -> None:
+    with pytest.raises(RecipeError, match="must be a number of 64 bits"):
+        ps.Flow(Pictures(4), seed=seed)
+
+
+def test_the_largest_epoch_runs_and_the_next_is_refused() -> None:
+    flow = ps.Flow(Pictures(4), workers=0).shuffle().batch(4)
+    assert sorted(next(flow.epoch(2**63 - 1))["index"].tolist()) == [0, 1, 2, 3]
+    with pytest.raises(RecipeError, match="is too large"):
+        flow.epoch(2**63)

@@ -176,3 +176,16 @@ def test_nested_values_are_left_out_with_the_reason(tmp_path: Path) -> None:
     pq.write_table(rows, tmp_path / "a.parquet")
     source = ps.Parquet(tmp_path / "a.parquet")
     assert set(source.left_out) == {"when", "words"} and "timestamp" in source.left_out["when"]
+
+
+def test_a_file_whose_only_column_lacks_values_is_refused(tmp_path: Path) -> None:
+    pq.write_table(pa.table({"number": pa.array([1, None, 3])}), tmp_path / "a.parquet")
+    with pytest.raises(ps.DataError, match=r"a.parquet: no column can be a field \(number: rows without a value: 1\)"):
+        ps.Parquet(tmp_path / "a.parquet")
+
+
+def test_a_warning_about_a_column_names_the_file(tmp_path: Path) -> None:
+    table = pa.table({"photo": [png(0), png(1)], "when": pa.array([1, 2], pa.timestamp("us"))})
+    pq.write_table(table, tmp_path / "a.parquet")
+    (problem,) = ps.Parquet(tmp_path / "a.parquet").problems()
+    assert problem.file.endswith("a.parquet") and "column 'when' is not used" in problem.what

@@ -9,6 +9,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+import lightning.pytorch as lightning
 import pytest
 import torch
 
@@ -74,6 +75,44 @@ def test_each_sample_is_seen_once_and_scores_are_of_the_whole_set(tmp_path: Path
     losses = [next(line["train_loss"] for line in run.metrics() if "train_loss" in line) for run in (together, alone)]
     assert losses[0] == pytest.approx(losses[1], rel=0.2)
     assert weights_of(together).keys() == weights_of(alone).keys()
+
+
+@pytest.fixture(scope="module")
+def uneven(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Weights that two ranks learned from batches whose shares differ."""
+    folder = tmp_path_factory.mktemp("uneven")
+    torchrun(folder, "uneven")
+    return folder
+
+
+@pytest.mark.filterwarnings("ignore:.*LeafSpec.*:FutureWarning")
+@pytest.mark.parametrize("case", range(len(ranks.UNEVEN)))
+def test_every_sample_counts_the_same_on_two_ranks_as_on_one(case: int, uneven: Path) -> None:
+    together, alone = torch.load(uneven / f"{case}.pt", weights_only=True), ranks.fitted_weights(case, 1)
+    begun = ps.module_for(ranks.Plain(dropout=0.0), **{**ranks.OPTIONS, "workers": "auto"}).state_dict()
+    assert together.keys() == alone.keys() == begun.keys()
+    for name, weight in alone.items():
+        moved = (weight - begun[name]).abs().max()
+        assert moved > 1e-4
+        torch.testing.assert_close(together[name], weight, rtol=0, atol=float(moved) * 1e-4)
+
+
+@pytest.mark.filterwarnings("ignore:.*LeafSpec.*:FutureWarning")
+def test_a_step_that_a_limit_cuts_short_is_the_mean_of_its_samples() -> None:
+    samples, _, _ = ranks.UNEVEN[2]
+    whole = ps.module_for(ranks.Plain(dropout=0.0), (Shades(samples), None), **_descent(accumulate=2))
+    cut = ps.module_for(ranks.Plain(dropout=0.0), (Shades(samples), None), **_descent(accumulate=5))
+    for module, accumulate in ((whole, 2), (cut, 5)):
+        lightning.Trainer(
+            max_epochs=1, accelerator="cpu", logger=False, enable_checkpointing=False, enable_progress_bar=False,
+            enable_model_summary=False, limit_val_batches=0, accumulate_grad_batches=accumulate, limit_train_batches=2,
+        ).fit(module)  # fmt: skip
+    for first, second in zip(whole.state_dict().values(), cut.state_dict().values(), strict=True):
+        torch.testing.assert_close(first, second)
+
+
+def _descent(**options: object) -> dict[str, object]:
+    return {**ranks.OPTIONS, "optimizer": "sgd", "momentum": 0.0, **options}
 
 
 @pytest.mark.slow

@@ -343,6 +343,8 @@ def mix(
 def _seed(seed: Any) -> int:
     if isinstance(seed, bool) or not isinstance(seed, (int, np.integer)):
         raise RecipeError(f"seed={seed!r} must be a whole number.")
+    if not -(2**63) <= int(seed) < 2**64:  # more bits would be cut off: two seeds would be one
+        raise RecipeError(f"seed={seed} must be a number of 64 bits.")
     return int(seed)
 
 

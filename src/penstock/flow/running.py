@@ -141,6 +141,8 @@ class Running:
         if number is not None:
             if isinstance(number, bool) or not isinstance(number, int) or number < 0:
                 raise RecipeError(f"epoch {number!r} must be a whole number from 0.")
+            if number >= 2**63:
+                raise RecipeError(f"epoch {number} is too large: there are {2**63:,}.")
             self.epoch_number, self.batch_number, self.bad_in_epoch = number, 0, 0
         elif self._has_begun:
             self.epoch_number, self.batch_number, self.bad_in_epoch = self.epoch_number + 1, 0, 0

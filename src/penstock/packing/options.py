@@ -66,6 +66,7 @@ class PackOptions:
                 f"quality={self.quality} is for jpeg, webp and h264; {self.codec} keeps every pixel as it is."
             )
         _between("shard_mb", self.shard_mb, 1, 2048)
+        _between("seed", self.seed, -(2**63), 2**64 - 1)
         bytes_of(self.memory)
         self._check_sizes()
         if not isinstance(self.split, str):

@@ -137,12 +137,29 @@ class View(Store):
         return self.source.is_prepared
 
 
+def _checked_indices(indices: Any, length: int) -> Numbers:
+    """Numbers of samples; a mask, fractions and numbers outside of the source are refused."""
+    numbers = np.asarray(indices)
+    if numbers.dtype == np.bool_:
+        raise RecipeError(
+            "Subset takes the numbers of samples, and these are True and False. For a mask pass np.flatnonzero(mask)."
+        )
+    if numbers.ndim != 1 or (len(numbers) and numbers.dtype.kind not in "iu"):
+        raise RecipeError(
+            f"Subset takes a list of whole numbers, and this is {numbers.ndim}-dimensional {numbers.dtype}."
+        )
+    if len(numbers) and not (numbers.min() >= 0 and numbers.max() < length):
+        wrong = numbers[(numbers < 0) | (numbers >= length)][0]
+        raise RecipeError(f"Subset: there is no sample {wrong}: there are {length:,}, from 0 to {length - 1}.")
+    return numbers.astype(np.int64, copy=False)
+
+
 class Subset(Store):
     """Some samples of a source, in a given order, without copying any."""
 
     def __init__(self, source: Source, indices: NDArray[np.integer] | Sequence[int]) -> None:
         self.source: Store = as_store(source)
-        self.indices = np.asarray(indices, dtype=np.int64)
+        self.indices = _checked_indices(indices, len(self.source))
 
     @property
     def schema(self) -> Schema:

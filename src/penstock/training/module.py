@@ -193,8 +193,12 @@ class Module(lightning.LightningModule):
         batches, ranks = self.trainer.accumulate_grad_batches, self.trainer.world_size
         if batches == ranks == 1:
             return 1.0
-        first = batch_number // batches * batches * self.feed.batch_size
-        together = min(batches * self.feed.batch_size, self.sample_count() - first)
+        # The last step of an epoch has fewer batches: where it ends, where a limit ends it, or where the last batch is
+        # left out because not every rank would get a sample of it.
+        first = batch_number // batches * batches
+        last = min(first + batches, self.trainer.num_training_batches)
+        size = self.feed.batch_size
+        together = min(last * size, self.sample_count()) - first * size
         return float(rows * batches * ranks / together)
 
     def sample_count(self) -> int:

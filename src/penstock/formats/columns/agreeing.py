@@ -32,6 +32,10 @@ def _without_gaps(tables: Sequence[Table], choice: Choice, given: Collection[str
         raise DataError([Problem(tables[0].where, None, what, "Fill them, or leave the column out of fields")])
     reasons = {column: f"rows without a value: {count:,}" for column, count in gaps.items() if count}
     kept = tuple(taken for taken in choice.taken if taken.column not in reasons)
+    if not kept:
+        there = "; ".join(f"{name}: {reason}" for name, reason in {**choice.left_out, **reasons}.items())
+        what, remedy = f"no column can be a field ({there})", "Fill the values that are missing"
+        raise DataError([Problem(tables[0].where, None, what, remedy)])
     return replace(choice, taken=kept, left_out={**choice.left_out, **reasons})
 
 

@@ -146,7 +146,7 @@ class ColumnSource(Store):
 
     def problems(self) -> list[Problem]:
         """What the format has to warn of; whatever is wrong was said when it was opened."""
-        file = self._tables[0].name
+        file = self._tables[0].where
         return [
             Problem(
                 file, None, f"column {name!r} is not used: {why}", "Name it by fields=… if it is needed", warning=True
