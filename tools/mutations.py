@@ -95,7 +95,7 @@ class Trial:
         chosen, seconds = [], 0.0
         for test in rank_tests(self.folder, path):
             taken = self._baseline(test)
-            if taken is not None and seconds + taken <= self.most_seconds:
+            if taken is not None and (not chosen or seconds + taken <= self.most_seconds):
                 chosen.append(test)
                 seconds += taken
             if seconds > 0.8 * self.most_seconds:

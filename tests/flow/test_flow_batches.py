@@ -75,6 +75,35 @@ def test_a_batch_has_no_key_but_a_sample_has() -> None:
     assert {"key", "group"} <= set(flow[0])
 
 
+@pytest.mark.parametrize(
+    "odd",
+    [
+        np.float32([7]),  # could be repeated to fill the row
+        np.float32([[7, 7, 7]]),
+        np.float32(7),
+        np.array([1e300, 0, 0]),  # infinite as float32
+        np.complex64([7, 7, 7]),
+    ],
+    ids=["one number", "another dimension", "no dimension", "too large", "complex"],
+)
+def test_a_value_that_is_unlike_the_others_is_refused_and_never_repeated_or_changed(odd: Any) -> None:
+    samples = [{"x": np.float32([1, 2, 3])}, {"x": np.float32([4, 5, 6])}, {"x": odd}]
+    with pytest.raises(ps.PenstockError, match="'x' is .* here and 3 float32 in other samples"):
+        list(ps.Flow(ps.from_sequence(samples, items="samples"), workers=0).batch(3))
+
+
+def test_one_whole_number_that_does_not_fit_is_enough_to_be_refused() -> None:
+    samples = [{"x": np.int32([1, 2, 3])}, {"x": np.int64([4, 5, 6])}, {"x": np.int64([7, 2**31, 9])}]
+    with pytest.raises(ps.PenstockError, match="'x' is 3 int64 here and 3 int32 in other samples"):
+        list(ps.Flow(ps.from_sequence(samples, items="samples"), workers=0).batch(3))
+
+
+def test_values_of_another_type_that_keep_their_number_are_batched() -> None:
+    samples = [{"x": np.float32([1, 2])}, {"x": np.array([3.0, 4.0])}, {"x": np.int16([5, 6])}]
+    (batch,) = ps.Flow(ps.from_sequence(samples, items="samples"), workers=0).batch(3)
+    assert batch["x"].dtype == np.float32 and batch["x"].tolist() == [[1, 2], [3, 4], [5, 6]]
+
+
 @pytest.mark.parametrize("shapes", ["fixed"])
 def test_fields_of_another_size_need_a_word(shapes: Any) -> None:
     with pytest.raises(RecipeError, match='shapes="ragged".*shapes="padded"'):

@@ -12,6 +12,7 @@ from pathlib import Path
 import psutil
 import pytest
 
+from leftovers import is_gone, until
 from penstock.packing.parallel import ProcessPool
 
 TESTS = Path(__file__).resolve().parents[1]
@@ -76,6 +77,38 @@ def test_a_tracker_of_python_that_is_killed_is_no_trouble(tmp_path: Path) -> Non
     os.kill(running.pid, signal.SIGINT)
     _, errors = running.communicate()
     assert "KeyError" not in errors and "resource_tracker" not in errors, errors
+
+
+BUSY = """
+import os, sys
+from pathlib import Path
+from penstock.packing.parallel import ProcessPool
+
+def read_for_ever(pipe, _):
+    with open(pipe) as lines:  # whoever opened it for writing never writes
+        print(os.getpid(), flush=True)
+        lines.read()
+
+if __name__ == "__main__":
+    pool = ProcessPool(1, read_for_ever, (sys.argv[1],))
+    pool.submit(0).result()
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs named pipes")
+def test_a_process_in_the_middle_of_its_work_ends_when_the_program_is_killed(tmp_path: Path) -> None:
+    (tmp_path / "program.py").write_text(BUSY)
+    os.mkfifo(tmp_path / "pipe")
+    pipe = os.open(tmp_path / "pipe", os.O_RDWR)
+    command = [sys.executable, tmp_path / "program.py", tmp_path / "pipe"]
+    try:
+        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as running:
+            assert running.stdout is not None
+            worker = int(running.stdout.readline())
+            running.kill()
+        until(lambda: is_gone(worker), "the process of the pool ended")
+    finally:
+        os.close(pipe)
 
 
 def multiplied(factor: int, value: int) -> int:

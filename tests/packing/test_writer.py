@@ -5,14 +5,16 @@ from __future__ import annotations
 import json
 import stat
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 import penstock as ps
-from made_sources import EveryKind, Pictures, Reels, folder_bytes, same_sample
+from made_sources import EveryKind, Pictures, Reel, Reels, folder_bytes, same_sample
 from penstock.codecs.headers import read_header
 from penstock.codecs.images import encode_image
+from penstock.errors import Problem
 from penstock.packing.locking import writer_lock
 
 
@@ -246,3 +248,24 @@ def test_a_pack_can_be_packed_again_smaller(tmp_path: Path) -> None:
     again = ps.pack(first, tmp_path / "again.pack", size="16x16")
     assert again.splits == first.splits
     assert again[3]["image"].shape == (16, 16, 3) and again[3]["caption"] == first[3]["caption"]
+
+
+class Unreadable(Reel):
+    """A part with a frame that its format knows to be damaged."""
+
+    def decode(self, raw: ps.Raw) -> dict[str, Any]:
+        if raw.index == 2:
+            raise ps.DataError([Problem(self.key, 2, "the frame is damaged", "Record it again", unreadable=True)])
+        return super().decode(raw)
+
+
+@pytest.mark.parametrize("codec", ["png", "h264"])
+def test_a_frame_that_cannot_be_read_stops_packing_unless_it_may_be_skipped(codec: str, tmp_path: Path) -> None:
+    source = Reels(5)
+    source.parts = (Unreadable("reel", 5),)
+    with pytest.raises(ps.DataError, match="the frame is damaged"):
+        ps.pack(source, tmp_path / "a.pack", codec=codec, progress=False)
+    assert not (tmp_path / "a.pack").exists()
+    pack = ps.pack(source, tmp_path / "a.pack", codec=codec, on_bad_sample="skip", overwrite=True, progress=False)
+    assert [pack[index]["frame"] for index in range(len(pack))] == [0, 1, 3, 4]
+    assert [(bad["sample"], bad["reason"]) for bad in pack.manifest.skipped] == [("reel#2", "the frame is damaged")]
