@@ -70,15 +70,15 @@ FUZZ_SEED ?= $(shell date +%s)
 C_SOURCES := src/penstock/codecs/kernel/c
 fuzz: setup
 	@mkdir -p build
-	PYTHONPATH=tests $(BIN)/python -W ignore -m tests.fuzzing.readers $$(($(FUZZ_SECONDS) / 2)) $(FUZZ_SEED) 2>build/fuzz-readers.log || \
+	PYTHONPATH=src:tests $(BIN)/python -W ignore -m tests.fuzzing.readers $$(($(FUZZ_SECONDS) / 2)) $(FUZZ_SEED) 2>build/fuzz-readers.log || \
 		{ tail -3 build/fuzz-readers.log; exit 1; }
-	@if command -v clang >/dev/null; then \
+	@if echo 'int LLVMFuzzerTestOneInput(void) { return 0; }' | clang -fsanitize=fuzzer -x c - -o build/fuzz-try 2>/dev/null; then \
 		clang -std=c99 -O1 -g -DPENSTOCK_MOST_PIXELS='(1L<<20)' -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all \
 			-I$(C_SOURCES) $$(ls $(C_SOURCES)/*.c | grep -v module.c) tests/fuzzing/c_entries.c -ljpeg -lm -o build/fuzz-c && \
-		PYTHONPATH=tests $(BIN)/python -m tests.fuzzing.seeds build/fuzz-corpus && \
+		PYTHONPATH=src:tests $(BIN)/python -m tests.fuzzing.seeds build/fuzz-corpus && \
 		build/fuzz-c -max_total_time=$$(($(FUZZ_SECONDS) / 2)) -max_len=20000 -print_final_stats=1 build/fuzz-corpus >build/fuzz-c.log 2>&1 && \
 		tail -8 build/fuzz-c.log || { tail -30 build/fuzz-c.log; exit 1; }; \
-	else echo "clang is not installed: the C code was not fuzzed (apt-get install clang)."; fi
+	else echo "clang or its libFuzzer is not installed: the C code was not fuzzed (apt-get install clang libclang-rt-dev)."; fi
 
 demo: setup
 	$(BIN)/penstock demo --folder demo-output

@@ -25,6 +25,7 @@ Damaged = Callable[[Path], Opened]
 
 HEADER = "image_path,xmin,ymin,xmax,ymax,label,split"
 WIDTH, HEIGHT = 40, 30
+LAYER_CRS = {"type": "name", "properties": {"name": "urn:ogc:def:crs:EPSG::32618"}}
 
 
 def _pictures(folder: Path, count: int = 4) -> None:
@@ -97,7 +98,7 @@ def _coco_box(**changed: object) -> Damaged:
     return _coco(lambda document: document["annotations"][1].update(changed))
 
 
-def _layer(geometry: object, ending: str = ".geojson") -> Damaged:
+def _layer(geometry: object, ending: str = ".geojson", kind: str = "Feature") -> Damaged:
     """A map with one crown and one damaged feature; both name the map."""
 
     def write(folder: Path) -> Opened:
@@ -111,9 +112,9 @@ def _layer(geometry: object, ending: str = ".geojson") -> Damaged:
             {"type": "Feature", "properties": {"label": "tree", "image_path": "map.tif"}, "geometry": one}
             for one in (good, geometry)
         ]
-        crs = {"type": "name", "properties": {"name": "urn:ogc:def:crs:EPSG::32618"}}
+        features[-1]["type"] = kind
         path = folder / "crowns.geojson"
-        path.write_text(json.dumps({"type": "FeatureCollection", "crs": crs, "features": features}))
+        path.write_text(json.dumps({"type": "FeatureCollection", "crs": LAYER_CRS, "features": features}))
         if ending != ".geojson":
             import pyogrio
 
@@ -125,6 +126,7 @@ def _layer(geometry: object, ending: str = ".geojson") -> Damaged:
     return write
 
 
+INSIDE = {"type": "Polygon", "coordinates": [[[1005, 1995], [1020, 1995], [1020, 1980], [1005, 1980], [1005, 1995]]]}
 OUTSIDE = {"type": "Polygon", "coordinates": [[[9005, 1995], [9020, 1995], [9020, 1980], [9005, 1980], [9005, 1995]]]}
 
 
@@ -254,6 +256,7 @@ WRONG: dict[str, Damaged] = {
     "VOC, corners exchanged": _voc(lambda text: text.replace("<xmin>1<", "<xmin>30<")),
     "VOC, a corner is missing": _voc(lambda text: text.replace("<xmin>1</xmin>", "")),
     "VOC, no name": _voc(lambda text: text.replace("<name>tree</name>", "")),
+    "VOC, two boxes in one object": _voc(lambda text: text.replace("</bndbox>", "<xmin>3</xmin></bndbox>")),
     "COCO, negative width": _coco_box(bbox=[1, 2, -3, 4]),
     "COCO, three numbers": _coco_box(bbox=[1, 2, 3]),
     "COCO, not a number": _coco_box(bbox=[1, 2, float("nan"), 4]),
@@ -262,6 +265,7 @@ WRONG: dict[str, Damaged] = {
     "COCO, outside": _coco_box(bbox=[30, 20, 40, 40]),
     "GeoJSON, no geometry": _layer(None),
     "GeoJSON, outside of every map": _layer(OUTSIDE),
+    "GeoJSON, a feature that does not say so": _layer(INSIDE, kind="Fea0ure"),
     "GeoPackage, no geometry": _layer(None, ".gpkg"),
     "GeoPackage, outside of every map": _layer(OUTSIDE, ".gpkg"),
     "rasters, a coordinate is not a number": _rasters("a.tif,5,nan,9,9,oak"),

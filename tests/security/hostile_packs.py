@@ -24,6 +24,11 @@ def change_manifest(pack: Path, change: Callable[[dict[str, Any]], Any]) -> None
     path.write_text(json.dumps(values, indent=1, ensure_ascii=False) + "\n", "utf-8")
 
 
+def repair_manifest(pack: Path) -> None:
+    """Make the checksum of pack.json again, whatever stands in it."""
+    change_manifest(pack, lambda values: None)
+
+
 def repair(pack: Path) -> None:
     """Write into pack.json what its files are now."""
 

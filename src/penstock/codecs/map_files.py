@@ -203,6 +203,10 @@ def layer_errors() -> tuple[type[Exception], ...]:
     return (*own, shapely.errors.ShapelyError, ValueError)
 
 
+# A GeoJSON is read by Python too up to this size; in memory it is some times as large.
+_LARGEST_LOOKED_AT = 64 << 20
+
+
 def _layer_address(path: Path) -> str:
     """How pyogrio, which can't be told a driver, opens a file by the driver of its first bytes."""
     _check_local(path)
@@ -211,6 +215,7 @@ def _layer_address(path: Path) -> str:
     whole = str(path.absolute())
     if start.lstrip(b"\xef\xbb\xbf \r\n\t").startswith(b"{"):
         _check_crs(path)
+        _check_features(path)
         return f"GeoJSON:{whole}"
     is_geopackage = start.startswith(b"SQLite format 3\0") and start[68:72] in _GEOPACKAGES
     is_shapefile = start.startswith(b"\0\0\x27\x0a") and path.suffix.lower() == ".shp"
@@ -234,3 +239,16 @@ def _check_crs(path: Path) -> None:
 
     # What Python cannot read is refused: GDAL's parser takes more than JSON, such as comments.
     load_json(data, refuse_links)
+
+
+def _check_features(path: Path) -> None:
+    """GDAL leaves out what does not call itself a Feature without a word: a damaged file would lose boxes."""
+    if path.stat().st_size > _LARGEST_LOOKED_AT:
+        return
+    document = load_json(path.read_bytes())
+    features = document.get("features") if isinstance(document, dict) else None
+    for number, feature in enumerate(features if isinstance(features, list) else ()):
+        kind = feature.get("type") if isinstance(feature, dict) else None
+        if kind != "Feature":
+            what = f"item {number + 1} of its features says that it is of the type {kind!r}"
+            raise RefusedFile(f"{what}, and GDAL would leave it out", 'Write "type": "Feature", or remove the item')

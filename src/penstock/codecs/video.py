@@ -234,9 +234,13 @@ def _cropped(frame: Frame, window: Window) -> Frame:
         size = f"{frame.width}×{frame.height} px"
         raise UnreadableVideo(f"a frame has {size}, and {window.width}×{window.height} px of it were expected")
     key = (frame.width, frame.height, frame.format.name, *window)
-    graph = _kept.get(key, lambda: _crop_graph(frame, window))
-    graph.push(frame)
-    return graph.pull()
+    try:
+        graph = _kept.get(key, lambda: _crop_graph(frame, window))
+        graph.push(frame)
+        return graph.pull()
+    except pyav().error.FFmpegError as error:  # such as a window of no pixels, by a damaged header
+        what = f"{window.width}×{window.height} px of a frame of {frame.width}×{frame.height} px"
+        raise UnreadableVideo(f"{what} cannot be cut out ({error.strerror})") from error
 
 
 def _crop_graph(frame: Frame, window: Window) -> Any:

@@ -41,6 +41,7 @@ class _Object:
     def __init__(self, line: int) -> None:
         self.line = line
         self.texts: dict[str, str] = {}
+        self.repeated: list[str] = []
 
     def corners(self) -> list[float]:
         """Four numbers; NaN for one that is missing or no number."""
@@ -89,7 +90,9 @@ class _Document:
         """The name of an object, and its own corners; those of <part> lie deeper and are left alone."""
         inside_box = depth == 4 and self._path[2] == "bndbox" and name in _CORNERS
         if inside_box or (depth == 3 and name == "name"):
-            self.objects[-1].texts[name] = text
+            found = self.objects[-1]
+            found.repeated += [name] if name in found.texts else []
+            found.texts[name] = text
 
 
 def is_xml(file: Path) -> bool:
@@ -108,7 +111,7 @@ def voc_rows(files: Sequence[Path]) -> Rows:
         images.append(ImageName(document.filename.replace("\\", "/"), file.parent, stem=file.stem))
         for found in document.objects:
             corners = found.corners()
-            wrong = _wrong_corners(file, found) if any(np.isnan(corners)) else []
+            wrong = _wrong_corners(file, found) if found.repeated or any(np.isnan(corners)) else []
             problems += wrong
             boxes.append([np.nan] * 4 if wrong else corners)
             broken.append(bool(wrong))
@@ -190,6 +193,9 @@ def _read(file: Path, problems: list[Problem]) -> _Document:
 def _wrong_corners(file: Path, found: _Object) -> list[Problem]:
     """What is wrong with the corners of an object, each by its name."""
     problems = []
+    if found.repeated:
+        what = f"in this object {found.repeated[0]} stands more than once"
+        problems.append(Problem(str(file), found.line, what, "Write one <object> for each box"))
     for name in _CORNERS:
         text = found.texts.get(name)
         if text is None or not np.isfinite(_number(text)):

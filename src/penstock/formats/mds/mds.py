@@ -93,13 +93,20 @@ def read_index(home: Path) -> list[ShardEntry]:
 def _entry(home: Path, item: Mapping[str, Any]) -> ShardEntry:
     if item["format"] != "mds" or item["version"] != 2:
         raise ValueError(f"format {item['format']!r} version {item['version']} is not read, only mds version 2")
+    columns = [item[name] for name in ("column_names", "column_encodings", "column_sizes")]
+    if not all(isinstance(one, list) for one in columns) or len({len(one) for one in columns}) > 1:
+        raise ValueError("column_names, column_encodings and column_sizes are not lists of one length")
+    if not all(isinstance(name, str) for name in (*columns[0], *columns[1])):
+        raise ValueError("a column has no name or no encoding")
+    if not all(size is None or (type(size) is int and size >= 0) for size in columns[2]):
+        raise ValueError("a size of a column is no number")
     raw = _stored(home, item["raw_data"])
     packed = item.get("zip_data")
     return ShardEntry(
         int(item["samples"]),
-        tuple(item["column_names"]),
-        tuple(item["column_encodings"]),
-        tuple(item["column_sizes"]),
+        tuple(columns[0]),
+        tuple(columns[1]),
+        tuple(columns[2]),
         raw,
         _stored(home, packed) if packed else None,
         item.get("compression") or "",
@@ -169,10 +176,13 @@ class MdsColumn:
 
 def _table(home: Path, rows: ShardRows, is_split: bool) -> Table:
     entry = rows.entry
-    columns = {
-        name: MdsColumn(rows, column, encoding_of(encoding, _first(rows, column, encoding)))
-        for column, (name, encoding) in enumerate(zip(entry.names, entry.encodings, strict=True))
-    }
+    columns = {}
+    for column, (name, encoding) in enumerate(zip(entry.names, entry.encodings, strict=True)):
+        try:
+            columns[name] = MdsColumn(rows, column, encoding_of(encoding, _first(rows, column, encoding)))
+        except ValueError as error:
+            what = f"the first value of column {name!r} cannot be read ({error})"
+            raise DataError([Problem(str(entry.file), None, what, "It is damaged; copy it again")]) from error
     split = home.name if is_split else None
     title = f"{home.name}/{entry.raw.path.stem}" if is_split else entry.raw.path.stem
     return Table(title, str(entry.file), entry.samples, columns, split)

@@ -31,13 +31,29 @@ def load_npy(path: Path) -> NDArray[Any]:
         raise _unreadable(path, error) from error
 
 
+# The longest end of an archive with its comment, and the count of an archive with more than 65,534 members.
+_LONGEST_END, _COUNTED_ELSEWHERE = 22 + 65_535, 65_535
+
+
 def load_npz(path: Path) -> dict[str, NDArray[Any]]:
     """The arrays of a .npz file: stored ones are mapped, compressed ones are read once."""
     try:
         with zipfile.ZipFile(path) as archive:
+            _check_count(path, len(archive.infolist()))
             return {info.filename.removesuffix(".npy"): _member(path, archive, info) for info in archive.infolist()}
     except (zipfile.BadZipFile, OSError, EOFError, ValueError, NotImplementedError, struct.error) as error:
         raise _unreadable(path, error) from error
+
+
+def _check_count(path: Path, listed: int) -> None:
+    """Refuse an archive whose end counts other members than its list has: zipfile does not compare them."""
+    with path.open("rb") as file:
+        file.seek(max(path.stat().st_size - _LONGEST_END, 0))
+        end = file.read()
+    at = end.rfind(b"PK\5\6")
+    counted = struct.unpack_from("<H", end, at + 10)[0] if 0 <= at <= len(end) - 22 else None
+    if counted not in (listed, _COUNTED_ELSEWHERE):
+        raise ValueError(f"its list has {listed} arrays, and its end counts {counted}")
 
 
 def _member(path: Path, archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> NDArray[Any]:
