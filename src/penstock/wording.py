@@ -8,11 +8,19 @@ from collections.abc import Mapping
 _PLURALS = {"box": "boxes", "class": "classes", "batch": "batches", "image without boxes": "images without boxes"}
 
 
-def counted(count: int | None, thing: str) -> str:
-    """How many of something: 1 sample, 3,680 samples, 2 classes; None is samples without end."""
+# Verbs that follow a number with its noun, for one and for several.
+_VERBS = {"is": "are", "was": "were", "has": "have", "lies": "lie", "holds": "hold"}
+
+
+def counted(count: int | None, thing: str, verb: str = "") -> str:
+    """How many of something: 1 sample, 3,680 samples, 2 classes; None is samples without end.
+
+    With a verb it agrees too: 1 sample was, 2 samples were.
+    """
     if count is None:
         return f"{plural(thing)} without end"
-    return f"{count:,} {thing if count == 1 else plural(thing)}"
+    number = f"{count:,} {thing if count == 1 else plural(thing)}"
+    return f"{number} {verb if count == 1 else _VERBS[verb]}" if verb else number
 
 
 def counted_names(counts: Mapping[str, int]) -> str:

@@ -146,7 +146,7 @@ def test_features_outside_every_raster_are_counted(tmp_path: Path) -> None:
     frame = layer([on_the_map((2, 3, 12, 13)), on_the_map((200, 300, 210, 310)), None])
     found = read_annotations(frame, files=[raster])
     assert [(problem.row, problem.what, problem.warning) for problem in found.problems] == [
-        (None, "1 of 3 features lie outside every raster and are left out", True),
+        (None, "1 of 3 features outside every raster, left out", True),
         (2, "the feature has no geometry", False),
     ]
 

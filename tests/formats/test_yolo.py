@@ -70,7 +70,7 @@ def test_images_without_a_text_are_negatives_and_said(tmp_path: Path) -> None:
     found = read_annotations(tmp_path)
     assert found.names == ("images/a.png", "images/b.png", "images/c.png")
     assert [problem.what for problem in found.problems] == [
-        "1 images have no label file and count as images without boxes",
+        "1 image has no label file: taken as without boxes",
         "2 of 3 images have no boxes",
     ]
 

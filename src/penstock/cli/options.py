@@ -20,6 +20,7 @@ from penstock.formats.exporting.options import LAYOUTS as EXPORT_LAYOUTS
 from penstock.formats.exporting.options import SPELLINGS, ExportOptions
 from penstock.formats.videos.label_options import EMPTY_LABELS, UNITS
 from penstock.packing.options import CODECS, PackOptions
+from penstock.wording import counted
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -224,7 +225,8 @@ def make_source(kind: Callable[..., Any], paths: Sequence[str], options: dict[st
         return open_data(paths, options)
     if kind is ps.Images and len(paths) > 1:
         raise ps.RecipeError(
-            f"images are given as one folder or one table, and here are {len(paths):,} paths, the first {paths[0]}. "
+            f"images are given as one folder or one table, and here are {counted(len(paths), 'path')}, "
+            f"the first {paths[0]}. "
             "Name their folder, without *."
         )
     given: Any = list(paths) if len(paths) > 1 else paths[0]

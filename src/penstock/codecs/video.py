@@ -39,6 +39,7 @@ from penstock.codecs.kernel.reducing import Look, Siting, reduced_planes, reduct
 from penstock.codecs.opencv import opencv
 from penstock.errors import RecipeError, require
 from penstock.geometry import Window
+from penstock.wording import counted
 
 if TYPE_CHECKING:
     from types import ModuleType
@@ -346,7 +347,7 @@ def decode_gop(data: bytes | memoryview, count: int) -> list[Pixels]:
     except av.error.FFmpegError as error:
         raise UnreadableVideo(f"the H.264 data cannot be decoded ({_reason(error)})") from error
     if len(frames) != count or any(frame.is_corrupt for frame in frames):
-        raise UnreadableVideo(f"the H.264 data is damaged: {len(frames)} of {count} frames decode")
+        raise UnreadableVideo(f"the H.264 data is damaged: {len(frames)} decode of {counted(count, 'frame')}")
     return [_whole_rgb(frame) for frame in frames]
 
 

@@ -12,6 +12,7 @@ from penstock.flow.making.chains import function_name
 from penstock.flow.making.limiting import functions_of
 from penstock.flow.measuring.hops import HOPS
 from penstock.flow.measuring.lock_wait import lock_names
+from penstock.wording import counted
 
 SHARED = 0.9  # of what the scarcer of both allows: then feed and model take cores from one another
 STARVED = 0.5  # of the cores: other programs have more of them than this one
@@ -97,7 +98,7 @@ def _why(present: Present, limit: Limit) -> str:
         what = f"{functions} holds" if functions else "its Python code holds"
         return f"; {what} the GIL, so that threads work one after another"
     if limit.resource == "workers":
-        return f", with {setup.workers} {'worker' if setup.workers == 1 else 'workers'} on {setup.cores} cores"
+        return f", with {counted(setup.workers, 'worker')} on {counted(setup.cores, 'core')}"
     if limit.resource == "calling thread":
         return ", made in the calling thread (workers=0), one after the other"
     if limit.resource == "deliver":

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from penstock.errors import RecipeError
 from penstock.geometry.overlaps import BoxSet, Numbers, Reals, iou_of, overlapping, overlapping_within
+from penstock.wording import counted
 
 # Conflicts that are held for each box. Where boxes lie in piles there are more: then the best are settled first, which
 # empties the piles, so that memory stays linear.
@@ -64,7 +65,7 @@ def settle(
     everything = BoxSet(boxes, groups)
     values = np.asarray(scores, np.float64)
     if values.shape != (len(everything),):
-        raise RecipeError(f"there are {len(everything):,} boxes and {values.size:,} scores.")
+        raise RecipeError(f"there are {counted(len(everything), 'box')} and {values.size:,} scores.")
     order = best_first(everything, values)
     ordered = everything.taken(order)
     states = np.where(np.zeros(len(order), bool) if exposed is None else exposed[order], OPEN, STAYING)

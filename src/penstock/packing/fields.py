@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from penstock.codecs.images import encode_image
 from penstock.samples import RESERVED, Field, Sample, Schema, Store
+from penstock.wording import counted
 
 MASK_TYPES = (np.bool_, np.uint8, np.uint16)
 FIRST_SAMPLES = 100  # are tried until one can be read
@@ -152,7 +153,7 @@ def _class_number(value: Any, schema: Schema) -> int:
         return value  # as nearly all are: numpy would take five times as long
     number = lossless(np.asarray(value), np.dtype(np.int64))
     if number.ndim or not -1 <= int(number) < max(len(schema.classes), 1):
-        raise ValueError(f"class {value} is not one of the {len(schema.classes)} classes, nor −1 for none")
+        raise ValueError(f"class {value} is not one of the {counted(len(schema.classes), 'class')}, nor −1 for none")
     return int(number)
 
 

@@ -18,6 +18,7 @@ from penstock.errors import PackError
 from penstock.packing.layout import INDEX_NAME, UNREADABLE_ARROW
 from penstock.samples import Schema
 from penstock.storage.mapped import mapped_buffer
+from penstock.wording import counted
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -159,7 +160,7 @@ def open_index(folder: Path, samples: int) -> Columns:
         reader = pa.ipc.open_file(mapped_buffer(str(path), path.stat().st_size))
         batch = reader.get_batch(0)
         if len(batch) != samples:
-            raise ValueError(f"it has {len(batch):,} rows and pack.json says {samples:,}")
+            raise ValueError(f"it has {counted(len(batch), 'row')} and pack.json says {samples:,}")
         return {name: _index_column(batch, name, dtype) for name, dtype in DTYPES.items()}
     except UNREADABLE_ARROW as error:
         raise PackError(f"{path} cannot be read: {error}. Copy it again, or pack the data again.") from error

@@ -14,6 +14,7 @@ from penstock.errors import PackError
 from penstock.packing.layout import FORMAT_VERSION, INDEX_NAME, MANIFEST_NAME
 from penstock.samples import Field, Schema
 from penstock.storage.documents import load_json
+from penstock.wording import counted
 
 # What whoever trains on a copy of the data must know too.
 HANDED_ON = ("flip", "fit", "crop")
@@ -115,12 +116,12 @@ def _check_values(manifest: Manifest) -> None:
             raise ValueError(f"{entry.file!r} is not the name of a file in this folder")
         for number in (entry.rows, entry.bytes):
             if type(number) is not int or not 0 <= number < MOST_BYTES:
-                raise ValueError(f"{entry.file} cannot have {number!r} rows or bytes")
+                raise ValueError(f"{entry.file} counts rows and bytes, and has {number!r}")
     if manifest.index.file != INDEX_NAME:
         raise ValueError(f"its index is {manifest.index.file!r}, and an index is called {INDEX_NAME}")
     rows = sum(shard.rows for shard in manifest.shards)
     if type(manifest.samples) is not int or manifest.samples != rows:
-        raise ValueError(f"it counts {manifest.samples!r} samples, and its shards have {rows:,}")
+        raise ValueError(f"its samples are {manifest.samples!r}, and its shards have {counted(rows, 'row')}")
     if not all(isinstance(name, str) for name in (*manifest.splits, *manifest.schema.classes, manifest.codec)):
         raise ValueError("names of splits, classes and codec are texts")
     if not all(type(count) is int for count in manifest.splits.values()):

@@ -17,6 +17,7 @@ from penstock.packing.layout import UNREADABLE_ARROW
 from penstock.packing.manifest import ShardEntry
 from penstock.storage.advising import Mapped
 from penstock.storage.mapped import mapped_buffer
+from penstock.wording import counted
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -57,7 +58,7 @@ class MappedShard:
                     raise ValueError(f"its column {name} is {reader.schema.field(name).type} and should be {kind}")
             rows = sum(len(batch) for batch in batches)
             if rows != self._entry.rows:
-                raise ValueError(f"it has {rows:,} rows and should have {self._entry.rows:,}")
+                raise ValueError(f"it has {counted(rows, 'row')} and should have {self._entry.rows:,}")
             return batches
         except UNREADABLE_ARROW as error:
             raise self.damaged(error) from error

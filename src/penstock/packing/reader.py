@@ -37,6 +37,7 @@ from penstock.samples import RESERVED, Field, Origin, Raw, ReadSample, Sample, S
 from penstock.samples.mapped_store import MappedStore, Stretches
 from penstock.samples.store import ImageStorage, Places, objects
 from penstock.storage.locations import refuses_urls
+from penstock.wording import counted
 
 if TYPE_CHECKING:
     import datasets
@@ -76,7 +77,7 @@ class Pack(MappedStore):
         self.__init__(state["path"], verify=state["verify"])  # type: ignore[misc]
 
     def __repr__(self) -> str:
-        return f"<Pack {self.path.name}: {len(self):,} samples, {len(self.classes)} classes>"
+        return f"<Pack {self.path.name}: {counted(len(self), 'sample')}, {counted(len(self.classes), 'class')}>"
 
     # What it is
 

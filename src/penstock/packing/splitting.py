@@ -13,6 +13,7 @@ from penstock.errors import RecipeError
 from penstock.packing.options import AUTO, DEFAULT_SPLIT, PackOptions, parse_split
 from penstock.packing.splits import GAP, Blocks, assign_splits, cut_in_order, ordered_names
 from penstock.samples import Store
+from penstock.wording import counted
 
 # A table of groups × classes beyond this would not fit in memory; the split is then not balanced by class.
 MOST_COUNTS = 50_000_000
@@ -100,7 +101,7 @@ def _in_order(expected: int, fractions: dict[str, float], guard: Callable[[int],
     between = sum(blocks.guards)
     if not between:
         return SplitPlan(tuple(fractions), np.zeros(0, np.int16), how, blocks)
-    how += f"; {between} samples between the splits are too close to both and left in '{GAP}'"
+    how += f"; {counted(between, 'sample')} between the splits, too close to both, left in '{GAP}'"
     return SplitPlan((*fractions, GAP), np.zeros(0, np.int16), how, blocks)
 
 

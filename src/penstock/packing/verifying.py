@@ -75,7 +75,7 @@ def _index_damages(folder: Path, manifest: Manifest) -> tuple[Columns | None, li
     if not found:
         counts = np.bincount(columns["split"], minlength=len(manifest.splits)).tolist()
         if counts != list(manifest.splits.values()):
-            found.append(Damage(MANIFEST_NAME, None, f"its splits should count {counts} samples"))
+            found.append(Damage(MANIFEST_NAME, None, f"its splits should count {counts}"))
     return columns, found
 
 

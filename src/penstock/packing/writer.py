@@ -35,6 +35,7 @@ from penstock.samples import Segment, Source, Store, Subset, as_store
 from penstock.seeds import random_bits
 from penstock.storage.blocks import Blocks
 from penstock.storage.locations import refuses_urls
+from penstock.wording import counted
 
 
 @refuses_urls()
@@ -230,7 +231,9 @@ class _PackWriter:
         samples = sum(shard.rows for shard in shards)
         if samples == 0:
             first = f" The first is {self.skipped[0]['sample']}: {self.skipped[0]['reason']}." if self.skipped else ""
-            raise PackError(f"there is nothing to pack: {skipped_count(self.skipped):,} samples were skipped.{first}")
+            raise PackError(
+                f"there is nothing to pack: {counted(skipped_count(self.skipped), 'sample', 'was')} skipped.{first}"
+            )
         names = list(self.splits.names)
         write_index(folder, [shard.file for shard in shards], samples, self.schema, names)
         self._manifest(samples, shards, names).write(folder)

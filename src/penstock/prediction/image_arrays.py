@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from penstock.codecs.images import decode_image, encode_image, upright
 from penstock.errors import DataError, Problem
 from penstock.samples import Field, Origin, Raw, Sample, Schema, Store
+from penstock.wording import counted
 
 Pixels = NDArray[np.uint8]
 EXPECTED = "expected an array H×W×3 of uint8, RGB"
@@ -33,7 +34,7 @@ class ImageArrays(Store):
         return len(self.images)
 
     def __repr__(self) -> str:
-        return f"ImageArrays({len(self):,} images)"
+        return f"ImageArrays({counted(len(self), 'image')})"
 
     def read(self, index: int) -> Raw:
         return Raw(index, b"")

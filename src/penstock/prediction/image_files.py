@@ -16,6 +16,7 @@ from penstock.formats.paths import IMAGE_ENDINGS, expand, files_below, origin_of
 from penstock.samples import Field, Origin, Raw, Sample, Schema, Store
 from penstock.samples.store import ImageStorage
 from penstock.storage.file_names import readable_name
+from penstock.wording import counted
 
 PathLike = str | os.PathLike[str]
 
@@ -35,7 +36,7 @@ class ImageFiles(Store):
         return "encoded"
 
     def __repr__(self) -> str:
-        return f"ImageFiles({len(self):,} images)"
+        return f"ImageFiles({counted(len(self), 'image')})"
 
     def read(self, index: int) -> Raw:
         return Raw(index, read_bytes(self.files[index]))

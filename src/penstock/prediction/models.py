@@ -19,6 +19,7 @@ from penstock.tasks.model_places import model_file
 from penstock.tasks.precisions import AUTO, autocast, choose_precision
 from penstock.tasks.task import Answers, Batch, Task
 from penstock.tasks.weight_files import write_weights
+from penstock.wording import counted
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -65,7 +66,7 @@ class Model(Sealed):
 
     def __repr__(self) -> str:
         places = ", ".join(map(str, self.devices))
-        return f"<Model: {self.task.kind} of {len(self.task.classes)} classes on {places}>"
+        return f"<Model: {self.task.kind} of {counted(len(self.task.classes), 'class')} on {places}>"
 
     @property
     def network(self) -> torch.nn.Module:

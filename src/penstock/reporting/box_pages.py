@@ -28,6 +28,7 @@ from penstock.reporting.markup import Markup, joined, note, shortened, table, ta
 from penstock.reporting.page import Part, page
 from penstock.reporting.wording import listed, score_text, shown, words
 from penstock.results.box_scores import BoxScores, f1, score_boxes
+from penstock.wording import counted
 
 MOST_PICTURES = 24
 PICTURE_PX = 480
@@ -154,7 +155,7 @@ def _missing(names: list[str]) -> Markup | None:
     """A page without some of its pictures is better than none, and says so."""
     if not names:
         return None
-    images = "1 image" if len(names) == 1 else f"{len(names):,} images"
+    images = counted(len(names), "image")
     return note(
         f"{images} not found or not readable: ",
         shortened(listed(names, 5)),

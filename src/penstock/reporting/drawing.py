@@ -13,6 +13,7 @@ from penstock.codecs.resizing import resized
 from penstock.errors import RecipeError
 from penstock.geometry import scaled
 from penstock.samples import Sample, Schema
+from penstock.wording import counted
 
 # Smaller images are enlarged to this, so that a 32-pixel one can be looked at.
 SMALLEST_SIDE = 320
@@ -51,7 +52,7 @@ def caption(sample: Sample, schema: Schema) -> str:
             words.append(_class_name(int(sample[field.name]), schema.classes))
         elif field.kind == "boxes":
             count = len(np.asarray(value))
-            words.append("1 box" if count == 1 else f"{count:,} boxes")
+            words.append(counted(count, "box"))
         elif field.kind == "labels" and field.name == "labels":
             words.append(_frame_labels(np.asarray(value), schema.classes))
     return "  ".join(words)

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from penstock.reporting.markup import Markup, joined, shortened, tag
 from penstock.reporting.wording import percent
+from penstock.wording import counted
 
 MOST_CELLS_ACROSS = 24  # with more classes numbers would no longer be read
 TINT = (178, 114, 0)  # blue, as OpenCV orders colours; its opacity is the share
@@ -91,7 +92,8 @@ def _picture(counts: NDArray[np.float64]) -> Markup:
 def _words(counts: NDArray[np.float64]) -> str:
     right = float(np.trace(counts) / max(counts.sum(), 1))
     return (
-        f"Confusion matrix of {len(counts):,} classes; {percent(right)} stand on the diagonal, where answers are right"
+        f"Confusion matrix of {counted(len(counts), 'class')}; {percent(right)} stand on the diagonal, "
+        f"where answers are right"
     )
 
 

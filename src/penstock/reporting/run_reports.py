@@ -26,6 +26,7 @@ from penstock.reporting.stories import Story, named_stories
 from penstock.runs.run import Run, as_run
 from penstock.storage.locations import refuses_urls
 from penstock.storage.whole_files import write_whole
+from penstock.wording import counted
 
 PAGE_NAME = "report.html"
 SUFFIXES = (".html", ".htm")
@@ -112,7 +113,7 @@ def _parts(sections: Sequence[tuple[str, Callable[[Told], Markup | None]]], told
 
 def _kind(stories: Sequence[Story]) -> str:
     kinds = dict.fromkeys(str(story.settings.get("task", {}).get("kind", "training")) for story in stories)
-    count = "" if len(stories) == 1 else f", {len(stories)} runs"
+    count = "" if len(stories) == 1 else f", {counted(len(stories), 'run')}"
     return ", ".join(kinds) + count
 
 

@@ -6,6 +6,7 @@ from typing import Any
 
 from penstock.problems import known_problems
 from penstock.samples import Store
+from penstock.wording import counted
 
 SHOWN_CLASSES = 12
 
@@ -29,7 +30,7 @@ def source_text(facts: dict[str, Any]) -> str:
     classes = facts["classes"]
     shown = ", ".join(classes[:SHOWN_CLASSES]) + (", …" if len(classes) > SHOWN_CLASSES else "")
     lines = [
-        f"{facts['path']}: {facts['samples']:,} samples, read by penstock.{facts['format']}",
+        f"{facts['path']}: {counted(facts['samples'], 'sample')}, read by penstock.{facts['format']}",
         f"  fields     {', '.join(_field(name, kind, facts) for name, kind in facts['fields'].items())}",
     ]
     if classes:

@@ -18,6 +18,7 @@ from penstock.errors import RecipeError
 from penstock.results.bout_scores import BoutCounts, count_bouts
 from penstock.results.bouts import BACKGROUND
 from penstock.results.ranking import Ranking, ranking
+from penstock.wording import counted
 
 if TYPE_CHECKING:
     from penstock.results.ethograms import Ethogram
@@ -209,7 +210,9 @@ def _check(
         shapes = f"{probabilities.shape} and {labels.shape}"
         raise RecipeError(f"probabilities and labels have the shapes {shapes}, expected frames × {len(behaviours)}.")
     if frame_counts is not None and sum(frame_counts) != len(labels):
-        raise RecipeError(f"frame_counts add up to {sum(frame_counts):,}, and there are {len(labels):,} frames.")
+        raise RecipeError(
+            f"frame_counts add up to {sum(frame_counts):,}, and there are {counted(len(labels), 'frame')}."
+        )
 
 
 def _count(is_there: NDArray[np.bool_]) -> Counts:

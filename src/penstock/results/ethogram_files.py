@@ -26,6 +26,7 @@ from numpy.typing import NDArray
 from penstock.errors import RecipeError, nearest, one_of, require
 from penstock.results.ethogram_tables import boris_table, label_table
 from penstock.storage.whole_files import whole_file
+from penstock.wording import counted
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -169,7 +170,7 @@ def _write_names(group: Any, ethogram: Ethogram) -> None:
 def _write_features(group: Any, ethogram: Ethogram, features: FeatureFile) -> None:
     """Block by block, so that hours of features need no memory; probabilities are those of the logits."""
     if features.frames != len(ethogram):
-        counts = f"{features.frames:,} frames for the {len(ethogram):,} of the ethogram"
+        counts = f"{counted(features.frames, 'frame')} for the {len(ethogram):,} of the ethogram"
         raise RecipeError(f"features of {ethogram.name} are there of {counts}. Gather all of them first.")
     for name in features.columns:
         rows = features.column(name)

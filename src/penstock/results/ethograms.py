@@ -32,6 +32,7 @@ from penstock.results.bouts import (
     stop_times,
     without_short_bouts,
 )
+from penstock.wording import counted
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -87,7 +88,7 @@ class Ethogram:
         return len(self.probabilities)
 
     def __repr__(self) -> str:
-        return f"Ethogram({self.name!r}, {len(self):,} frames, behaviours={self.behaviours})"
+        return f"Ethogram({self.name!r}, {counted(len(self), 'frame')}, behaviours={self.behaviours})"
 
     @property
     def video(self) -> str:
@@ -219,7 +220,10 @@ def _for_each(name: str, value: Any, kind: Any, count: int) -> NDArray[Any]:
     """One value for each behaviour, from one or as many."""
     given = np.asarray(value, kind)
     if given.shape not in ((), (count,)):
-        raise RecipeError(f"{name} has {given.size} values for {count} behaviours. Give one for each, or one for all.")
+        raise RecipeError(
+            f"{name} has {counted(given.size, 'value')} for {counted(count, 'behaviour')}. "
+            f"Give one for each, or one for all."
+        )
     return np.broadcast_to(given, (count,))
 
 
@@ -229,7 +233,7 @@ def _check(ethogram: Ethogram) -> None:
     shapes = {"probabilities": ethogram.probabilities, "labels": ethogram.labels}
     for name, values in shapes.items():
         if values is not None and values.shape != (frames, count):
-            expected = f"{frames} frames × {count} behaviours"
+            expected = f"{counted(frames, 'frame')} × {counted(count, 'behaviour')}"
             raise RecipeError(f"{name} of {ethogram.name} have the shape {values.shape}, expected {expected}.")
     if len(set(ethogram.behaviours)) < count:
         raise RecipeError(f"behaviours={ethogram.behaviours} has a name twice.")

@@ -11,6 +11,7 @@ from penstock.errors import DataError, Problem, RecipeError, Sealed, one_of
 from penstock.runs import layout
 from penstock.runs.reading import json_file, json_lines, yaml_file
 from penstock.storage.locations import refuses_urls
+from penstock.wording import counted
 
 Which = Literal["best", "last"]
 Line = dict[str, Any]
@@ -157,7 +158,7 @@ def data_words(run: Run) -> str:
     """Why the data of a Run that names no path cannot be opened again, and what they were."""
     facts = run.chosen.get("data") or {}
     parts = [facts] if "source" in facts else [part for part in facts.values() if isinstance(part, dict)]
-    seen = [f"{part.get('source')}, {part.get('samples')} samples" for part in parts]
+    seen = [f"{part.get('source')}, {counted(part.get('samples'), 'sample')}" for part in parts]
     what = f" ({'; '.join(seen)})" if seen else ""
     return f"{run.folder} was trained on a Source made in Python{what}, and not on files"
 

@@ -17,6 +17,7 @@ from penstock.samples import Source, Store, as_store
 from penstock.tasks import data_checks, image_flows
 from penstock.tasks.labelled import labelled
 from penstock.tasks.task import Answers, Batch, Goal, Judged, unused_settings
+from penstock.wording import counted
 
 if TYPE_CHECKING:
     import torch
@@ -108,7 +109,7 @@ class Classification:
         if isinstance(weights, str) or any(not _is_positive(weight) for weight in weights):
             raise RecipeError(f"class_weights={weights!r} must be none, {BALANCED}, or a number above zero a class.")
         if self.classes and len(weights) != len(self.classes):
-            raise RecipeError(f"class_weights has {len(weights)} numbers for {len(self.classes)} classes.")
+            raise RecipeError(f"class_weights has {len(weights)} numbers for {counted(len(self.classes), 'class')}.")
         _set(self, "class_weights", tuple(float(weight) for weight in weights))
 
     # What it is

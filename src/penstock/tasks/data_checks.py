@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from penstock.errors import DataError, Problem, RecipeError, nearest
 from penstock.formats.reading import parse_classes
 from penstock.samples import Field, Store, Subset
+from penstock.wording import counted
 
 
 def checked_classes(classes: Any) -> tuple[str, ...]:
@@ -78,7 +79,7 @@ def need_known_classes(source: Store, label: str, classes: Sequence[str]) -> Non
         Problem(
             name_of(source),
             None,
-            f"{counts[number]:,} samples are of class {own[number]!r}, which the model does not have "
+            f"{counted(counts[number], 'sample', 'is')} of class {own[number]!r}, which the model does not have "
             f"(it has {', '.join(classes)})",
             f"Leave them out, or train with this class.{nearest(own[number], list(classes))}",
         )

@@ -11,6 +11,7 @@ import torch
 
 from penstock.errors import TrainingError
 from penstock.training.options import AUTO, TrainOptions
+from penstock.wording import counted
 
 CPU_BATCH, DEVICE_BATCH = 32, 64
 FEWEST_STEPS = 8  # of an epoch: a small set is not learned in one step
@@ -86,7 +87,8 @@ def out_of_memory(error: BaseException, batch_size: int, options: TrainOptions) 
     halves = "" if options.batch_size == AUTO else " With train.batch_size: auto, less is put on the device at a time."
     also = "" if options.precision in ("16", "bf16") else ", train.precision (bf16 needs half as much)"
     return TrainingError(
-        f"out of memory with {batch_size} samples on the device: {_first_line(error)}. Lower train.batch_size{also}, "
+        f"out of memory with {counted(batch_size, 'sample')} on the device: {_first_line(error)}. Lower "
+        f"train.batch_size{also}, "
         f"or the size of the images (model.size).{halves}"
     )
 

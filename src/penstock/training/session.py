@@ -165,8 +165,9 @@ class Session:
         last = last_checkpoint(self.folder)
         self._checkpoint = last if progress_of(last).is_between_epochs else None
         self.say(
-            f"out of memory: now {self.on_device} samples are on the device at a time, and gradients are added up over "
-            f"{self.batch_size // self.on_device} batches, so that a step still sees {self.batch_size}."
+            f"out of memory: now {counted(self.on_device, 'sample', 'is')} on the device at a time, and "
+            f"gradients are added up over "
+            f"{counted(self.batch_size // self.on_device, 'batch')}, so that a step still sees {self.batch_size}."
         )
 
     def _attempt(self) -> Any:

@@ -41,6 +41,7 @@ from penstock.training.settings import Settings
 from penstock.training.staged_features import extracted_features, network_of_frames
 from penstock.training.staged_results import write_results
 from penstock.training.trainers import begun_network, device_type
+from penstock.wording import counted
 
 FEATURES = "features"
 FINE_RATE = 3e-4  # for streams that begin with weights: higher rates destroy what they know
@@ -219,7 +220,7 @@ class StagedTraining:
         def of(source: Store | None, name: str) -> list[VideoFeatures]:
             if source is None:
                 return []
-            self._say(f"features of {len(source):,} frames ({name}).")
+            self._say(f"features of {counted(len(source), 'frame')} ({name}).")
             return extracted_features(self.task, network, self._precision, source, folder / name, self.settings.feed)
 
         return of(self.data.train, "train"), of(self.data.val, "val")
@@ -232,7 +233,7 @@ class StagedTraining:
             return FeatureWindows(videos, frames=frames, step=step, behaviours=behaviours)
 
         validation = windows(val, frames) if val else None
-        how = f"windows of {frames} frames; {self.data.how}"
+        how = f"windows of {counted(frames, 'frame')}; {self.data.how}"
         return TrainingData(windows(train, max(1, frames // WINDOW_STEPS)), validation, how, None)
 
 

@@ -30,6 +30,7 @@ from penstock.flow.user_errors import reason_in_function
 from penstock.samples import Sample, Store
 from penstock.storage.cache_folder import cache_folder
 from penstock.storage.whole_files import whole_file
+from penstock.wording import counted
 
 RANGE = 64  # samples of one piece of work
 VERSION = 1
@@ -112,7 +113,7 @@ def words_on_bad(bad: tuple[HopError, ...], max_bad: int | float | None, total: 
     if max_bad is not None and len(bad) > (max_bad if max_bad >= 1 or not max_bad else max_bad * total):
         remedy = f"More than max_bad={max_bad} were bad."
         raise DataError([Problem(error.sample, None, f"{error.hop} failed: {error.reason}", remedy) for error in bad])
-    return f"filter left out {len(bad):,} samples that could not be made, first {bad[0]}"
+    return f"filter left out {counted(len(bad), 'sample')} that could not be made, first {bad[0]}"
 
 
 # What is remembered

@@ -8,6 +8,7 @@ from penstock.flow.measuring.hops import HopCost
 from penstock.flow.measuring.metrics import MADE_BY_WORKERS, Metrics
 from penstock.flow.measuring.waiting import Waiting
 from penstock.flow.tuning.allocating import BUSY, Measured, Settings, capacity
+from penstock.wording import counted
 
 LOCK_BINDS = 0.5  # of the time that workers wait
 CPU_BINDS = 0.8  # of what the workers could use
@@ -65,7 +66,7 @@ def _cores(held: Held, usable: int) -> str:
     gain = min((usable + 1) / usable, most) - 1
     more = f"workers={usable + 1}" if usable < held.cores else "one more core"
     pinned = f" (workers={held.settings.workers} is pinned)" if held.is_pinned and usable < held.cores else ""
-    return f"{hop} on {usable} of {held.cores} cores binds{pinned}; {more} would give ≈ +{gain:.0%}"
+    return f"{hop} on {usable} of {counted(held.cores, 'core')} binds{pinned}; {more} would give ≈ +{gain:.0%}"
 
 
 def _waiting(held: Held) -> str:

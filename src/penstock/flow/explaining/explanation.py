@@ -90,7 +90,8 @@ def _uneven_ranks(plan: Plan) -> list[str]:
         return []
     size, ranks = plan.batch.size, shard.world_size
     return [
-        f"batch({size}) is not a multiple of {ranks} ranks: they get {size // ranks} or {size // ranks + 1} samples, "
+        f"batch({size}) is not a multiple of {ranks} ranks: they get {size // ranks} or "
+        f"{counted(size // ranks + 1, 'sample')}, "
         f"and averaging over ranks weighs them differently; use batch({max(size // ranks, 1) * ranks})"
     ]
 

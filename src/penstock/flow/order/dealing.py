@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from penstock.errors import RecipeError
+from penstock.wording import counted
 
 
 @dataclass(frozen=True)
@@ -32,7 +33,7 @@ class Deal:
             )
         if self.batch_size < self.world_size and not self.keep_all:
             raise RecipeError(
-                f"A global batch of {self.batch_size} samples is too small for {self.world_size} ranks. "
+                f"A global batch of {counted(self.batch_size, 'sample')} is too small for {self.world_size} ranks. "
                 f"Use batch({self.world_size}) or more: the batch size counts the samples of all ranks together."
             )
         if self.drop_last and self.keep_all:

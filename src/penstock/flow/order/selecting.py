@@ -12,6 +12,7 @@ from penstock.errors import RecipeError, nearest
 from penstock.flow.order.draws import Numbers
 from penstock.flow.order.weighting import balanced_weights
 from penstock.samples import Store
+from penstock.wording import counted
 
 BLOCK_SAMPLES = 4096  # blocks of a source that has no shards
 RUN_COLUMNS = ("file", "group")
@@ -38,7 +39,8 @@ def _meets(values: NDArray[Any], name: str, wanted: Any, source: Store) -> NDArr
         answer = np.asarray(wanted(values))
         if answer.shape != values.shape[:1] or answer.dtype != np.bool_:
             raise RecipeError(
-                f"where({name}=function): it gets the whole column ({len(values):,} values) and must give as many "
+                f"where({name}=function): it gets the whole column ({counted(len(values), 'value')}) and "
+                f"must give as many "
                 f"True or False; it gave {answer.dtype} of shape {answer.shape}."
             )
         return answer
@@ -93,7 +95,8 @@ def runs_to_interleave(source: Store, indices: Numbers, by: str) -> tuple[Number
             return starts, lengths
     words = " and ".join(f"one {name}" if len(starts) == 1 else f"a {name} each" for name, (starts, _) in found.items())
     raise RecipeError(
-        f"interleave({'' if by == 'auto' else f'by={by!r}'}) would change nothing: these {len(indices):,} samples have "
+        f"interleave({'' if by == 'auto' else f'by={by!r}'}) would change nothing: these "
+        f"{counted(len(indices), 'sample')} have "
         f"{words or 'neither files, groups nor shards'}. Use shuffle() for another order, or "
         "name a stored column whose equal values lie together: interleave(by=…)."
     )

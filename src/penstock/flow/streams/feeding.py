@@ -41,6 +41,7 @@ from penstock.flow.streams.streams import Stream, guessed_schema
 from penstock.flow.user_errors import reason_in_function
 from penstock.samples import Sample, Schema
 from penstock.seeds import sample_bits
+from penstock.wording import counted
 
 USUAL_WINDOW = 1000  # samples in the buffer of a shuffle
 BITS_AT_ONCE = 1024
@@ -133,7 +134,7 @@ class Feed:
     def _check_length(self, count: int, *, is_end: bool) -> None:
         length = self.stream.length
         if length is not None and (count > length or (is_end and count < length)):
-            gave = f"{count:,} samples" if is_end else f"more than {length:,} samples"
+            gave = counted(count, "sample") if is_end else f"more than {counted(int(length), 'sample')}"
             promised = "no end" if math.isinf(length) else f"length={length:,}"
             raise HopError("read", "the stream", f"it gave {gave}, and {promised} was promised")
 
@@ -165,7 +166,8 @@ class Feed:
         # The order must not depend on what else is in memory, so a buffer is whole or an error.
         if not self.allowance.take(sample_bytes(item.sample)):
             raise RecipeError(
-                f"shuffle: the memory budget has no room for {window:,} samples like these. Use shuffle(window=…) with "
+                f"shuffle: the memory budget has no room for {counted(window, 'sample')} like these. Use "
+                f"shuffle(window=…) with "
                 'fewer, or give this flow more: Flow(…, memory="4 GB").'
             )
 

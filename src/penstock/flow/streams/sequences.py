@@ -27,6 +27,7 @@ from penstock.flow.streams.items import Item, check_item, item_size, named_item,
 from penstock.flow.streams.streams import guessed_schema
 from penstock.flow.user_errors import reason_in_function
 from penstock.samples import Raw, Sample, Schema, Store
+from penstock.wording import counted
 
 if TYPE_CHECKING:
     from penstock.flow.plans import Plan
@@ -248,7 +249,8 @@ class SequenceSamples(Store):
         size, expected = item_size(item, number), int(self.starts[number + 1] - self.starts[number])
         if size != expected:
             raise RecipeError(
-                f"item {number} has {size} samples, and {expected} were expected from the items at the ends. "
+                f"item {number} has {counted(size, 'sample')}, and {expected} were expected from the "
+                f"items at the ends. "
                 'Say from_sequence(…, unbatch="measured"), which reads every item once to see how many it has.'
             )
 

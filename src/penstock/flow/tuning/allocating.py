@@ -12,6 +12,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
+from penstock.wording import counted
+
 NOTHING_TO_GAIN = 0.03  # a consumer that waits less than this part of its time cannot get much faster
 BETTER = 1.03  # what a change must win to be kept: less is noise
 MARGIN = 1.1  # by how much the feed shall outrun its consumer
@@ -217,7 +219,7 @@ def _fewer(settings: Settings, measured: Measured, limits: Limits) -> Change | N
     wanted = needed(measured)
     if limits.workers is not None or wanted * LEAST_STEP > settings.workers:
         return None
-    why = f"the consumer needs {wanted} of {settings.workers} workers"
+    why = f"the consumer needs {wanted} of {counted(settings.workers, 'worker')}"
     return Change("fewer", arranged(settings, wanted, measured, limits), why)
 
 

@@ -14,6 +14,7 @@ from penstock.flow.workers import sharing
 from penstock.flow.workers.probing import probe
 from penstock.flow.workers.tasks import Executor
 from penstock.flow.workers.threads import CallingThread, Threads
+from penstock.wording import counted
 
 if TYPE_CHECKING:
     from penstock.flow.plans import FlowOptions
@@ -57,7 +58,7 @@ def _measured(program: Program, functions: list[str]) -> Choice:
         return Choice("thread", "there are no samples")
     measured = (
         f"with {', '.join(functions)}, two threads do {2 * probed.efficiency:.2f} times the work of one "
-        f"({probed.samples} samples, {probed.sample_seconds * 1e3:.2f} ms each)"
+        f"({counted(probed.samples, 'sample')}, {probed.sample_seconds * 1e3:.2f} ms each)"
     )
     if probed.efficiency >= THREADS_PAY:
         return Choice("thread", measured)

@@ -19,6 +19,7 @@ from penstock.formats.columns.tables import Numbers, Table
 from penstock.formats.paths import PathLike, expand, natural
 from penstock.storage.documents import load_json
 from penstock.storage.locations import refuses_urls
+from penstock.wording import counted
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -80,7 +81,7 @@ def _saved_files(folder: Path) -> list[Path]:
     names = [Path(entry["filename"]).name for entry in entries]
     missing = [name for name in names if not (folder / name).is_file()]
     if missing:
-        what = f"{len(missing)} of its {len(names)} files are missing, the first {missing[0]}"
+        what = f"{len(missing)} of its {counted(len(names), 'file', 'is')} missing, the first {missing[0]}"
         raise DataError([Problem(str(folder), None, what, "Copy the whole folder")])
     return [folder / name for name in names]
 

@@ -22,6 +22,7 @@ from penstock.formats.columns.tables import Numbers, Places, Table
 from penstock.formats.paths import PathLike, expand, files_below
 from penstock.storage.free_memory import SMALL_BYTES, check_unpacked
 from penstock.storage.locations import refuses_urls
+from penstock.wording import counted
 
 PARQUET_ENDINGS = (".parquet", ".pq")
 # From here on a random read decodes much more than it needs.
@@ -91,7 +92,9 @@ class ParquetRows:
             groups = [self._metadata.row_group(number) for number in range(self._metadata.num_row_groups)]
             rows = [group.num_rows for group in groups]
             if any(count < 0 for count in rows) or sum(rows) != self._metadata.num_rows:
-                raise ValueError(f"its {len(rows)} row groups do not have {self._metadata.num_rows} rows together")
+                raise ValueError(
+                    f"its {len(rows)} row groups do not have {counted(self._metadata.num_rows, 'row')} together"
+                )
             self._file_bytes = path.stat().st_size
             check_unpacked(NUMBER_BYTES * sum(rows), self._file_bytes)
         except (pa.ArrowException, OSError, ValueError) as error:  # ValueError: names that are not UTF-8
@@ -134,7 +137,7 @@ class ParquetRows:
                 found = self._column_of(file, groups, leaf)
             wanted = sum(self._rows_of(number) for number in groups)
             if len(found) != wanted:
-                raise ValueError(f"it has {len(found)} values for {wanted} rows")
+                raise ValueError(f"it has {counted(len(found), 'value')} for {counted(wanted, 'row')}")
             return found
         except (pa.ArrowException, OSError, ValueError) as error:
             what = f"column {leaf.name!r} of row group {groups[0]} cannot be read ({error})"

@@ -151,7 +151,7 @@ def _lacking(rows: Rows, image: NDArray[np.int64], count: int) -> list[Problem]:
         return [Problem(_common_place(rows.tables), None, "the annotations name no image", "Add rows")]
     if negatives * 2 <= count:
         return []
-    what = f"{negatives:,} of {count:,} images have no boxes"
+    what = f"{negatives:,} of {counted(count, 'image', 'has')} no boxes"
     remedy = "Right if they show nothing; otherwise check that the names of images and annotations agree"
     return [Problem(_common_place(rows.tables), None, what, remedy, warning=True)]
 

@@ -99,7 +99,10 @@ class Boxes(Store):
         return len(self.annotated)
 
     def __repr__(self) -> str:
-        return f"Boxes({len(self):,} images, {len(self.annotated.boxes):,} boxes, {len(self.classes)} classes)"
+        return (
+            f"Boxes({counted(len(self), 'image')}, {counted(len(self.annotated.boxes), 'box')}, "
+            f"{counted(len(self.classes), 'class')})"
+        )
 
     def read(self, index: int) -> Raw:
         if not self.annotated.sizes[index, 0]:

@@ -26,6 +26,7 @@ from penstock.formats.boxes.rows import ImageName, Rows, make_rows
 from penstock.formats.paths import IMAGE_ENDINGS, files_below
 from penstock.formats.reading import ReadingOptions
 from penstock.formats.tables import Table, table_of_frame
+from penstock.wording import counted
 
 if TYPE_CHECKING:
     import geopandas as gpd
@@ -65,7 +66,7 @@ def read_layer(file: Path) -> Features:
     try:
         layers, frame = map_files.read_layer(file)
         if frame is None:
-            what = f"has {len(layers)} layers with geometry{': ' if layers else ''}{', '.join(layers)}"
+            what = f"has {counted(len(layers), 'layer')} with geometry{': ' if layers else ''}{', '.join(layers)}"
             raise DataError([Problem(str(file), None, what, "Export the one with the annotations to its own file")])
         return features_of_frame(frame, file)
     except RefusedFile as refused:
@@ -249,7 +250,7 @@ def _lost_features(table: Table, shapes: NDArray[Any], lost: NDArray[np.int64]) 
     problems = _without_geometry(table, lost[empty])
     outside = int(len(lost) - empty.sum())
     if outside:
-        what = f"{outside:,} of {len(table):,} features lie outside every raster and are left out"
+        what = f"{outside:,} of {counted(len(table), 'feature')} outside every raster, left out"
         problems.append(Problem(table.name, None, what, "Add the rasters that they belong to", warning=True))
     return problems
 

@@ -20,6 +20,7 @@ from penstock.errors import Problem
 from penstock.formats.boxes.rows import ImageName, Rows, make_rows, numbered
 from penstock.formats.paths import IMAGE_ENDINGS, files_below
 from penstock.formats.reading import ReadingOptions, class_file
+from penstock.wording import counted
 
 CLASS_FILES = ("classes.txt", "obj.names", "data.yaml", "dataset.yaml", "data.yml")
 # Fractions are written with about six decimals, so that boxes at the border may pass it by rounding.
@@ -155,7 +156,7 @@ class _YoloReader:
     def rows(self) -> Rows:
         root = str(self.root or "")
         if self.unlabelled:
-            what = f"{self.unlabelled:,} images have no label file and count as images without boxes"
+            what = f"{counted(self.unlabelled, 'image', 'has')} no label file: taken as without boxes"
             remedy = "Remove the images that nobody has looked at"
             self.problems.append(Problem(root, None, what, remedy, warning=True))
         codes, labels = numbered(row[2] for row in self.found)

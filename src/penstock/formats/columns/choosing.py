@@ -12,6 +12,7 @@ from penstock.formats.columns.options import ColumnOptions
 from penstock.formats.columns.pixel_shapes import pixel_order
 from penstock.formats.columns.tables import Holds, Table
 from penstock.samples import RESERVED, Field
+from penstock.wording import counted
 
 # In the order in which they are looked for, in small letters.
 IMAGE_NAMES = (
@@ -75,7 +76,7 @@ def choose(table: Table, options: ColumnOptions) -> Choice:
     taken = [_taken(name, column, table, options) for name, column in roles.items()]
     used = {*roles.values(), *(column for column in places.values() if column is not None)}
     left_out = {
-        name: f"it has {length:,} rows, and there are {table.length:,} samples"
+        name: f"it has {counted(length, 'row')}, and there are {counted(table.length, 'sample')}"
         for name, length in table.lengths.items()
         if not is_class_list(name, table.aside[name].holds)
     }

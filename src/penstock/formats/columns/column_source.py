@@ -22,6 +22,7 @@ from penstock.formats.paths import origin_of
 from penstock.formats.provenance import provenance
 from penstock.samples import Origin, Raw, Sample, Schema, Store
 from penstock.samples.store import ImageStorage, Places, objects
+from penstock.wording import counted
 
 
 class ColumnSource(Store):
@@ -67,7 +68,7 @@ class ColumnSource(Store):
 
     def __repr__(self) -> str:
         taken = ", ".join(f"{one.field.name} from {one.column!r} ({one.holds.words})" for one in self._choice.taken)
-        return f"{type(self).__name__}({len(self):,} samples, {len(self.classes)} classes; {taken})"
+        return f"{type(self).__name__}({counted(len(self), 'sample')}, {counted(len(self.classes), 'class')}; {taken})"
 
     # A sample
 

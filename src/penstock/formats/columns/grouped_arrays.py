@@ -11,6 +11,7 @@ from penstock.formats.columns.options import ColumnOptions
 from penstock.formats.columns.shaped import with_shapes
 from penstock.formats.columns.split_names import by_split
 from penstock.formats.columns.tables import Column, Table
+from penstock.wording import counted
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,7 +81,7 @@ def _length(name: str, file: str | None, arrays: Mapping[str, Named], options: C
     wrong = [column for column in roles[1:] if arrays[column].length != arrays[roles[0]].length]
     if wrong:
         first, other = arrays[roles[0]].length, arrays[wrong[0]].length
-        what = f"{roles[0]!r} has {first:,} rows and {wrong[0]!r} has {other:,}"
+        what = f"{roles[0]!r} has {counted(first, 'row')} and {wrong[0]!r} has {other:,}"
         raise DataError([Problem(file or name or "arrays", None, what, "Each sample needs one row in both")])
     return arrays[roles[0]].length
 

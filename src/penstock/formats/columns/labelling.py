@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from penstock.errors import DataError, Problem, nearest
 from penstock.formats.columns.choosing import Taken, is_class_list
 from penstock.formats.columns.tables import Table
+from penstock.wording import counted
 
 # Numbers beyond this are no classes but something else, such as identifiers.
 MOST_UNNAMED_CLASSES = 100_000
@@ -46,7 +47,7 @@ def _raise_unless_legal(tables: Sequence[Table], numbers: Sequence[NDArray[np.in
     problems = []
     for table, one in zip(tables, numbers, strict=True):
         for row in np.flatnonzero((one < -1) | (one >= count)).tolist():
-            what = f"{column} is {one[row]}, and there are {count:,} classes"
+            what = f"{column} is {one[row]}, and there are {counted(count, 'class')}"
             problems.append(
                 Problem(
                     table.where,
@@ -80,7 +81,7 @@ def _raise_unknown(
     for table, one in zip(tables, values, strict=True):
         for row, value in enumerate(one):
             if str(value) in unknown:
-                what = f"{column} is {value!r}, which is not one of the {len(classes)} classes"
+                what = f"{column} is {value!r}, which is not one of the {counted(len(classes), 'class')}"
                 remedy = nearest(str(value), classes).strip() or "Add it to classes, or mend the row"
                 problems.append(Problem(table.where, row, what, remedy))
     raise DataError(problems)

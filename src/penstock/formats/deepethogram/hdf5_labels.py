@@ -10,6 +10,7 @@ from penstock.errors import DataError, Problem
 from penstock.formats.hdf5.hdf5_doors import DAMAGE, open_hdf5_file
 from penstock.formats.tables import Table
 from penstock.formats.videos.frame_labels import BACKGROUND
+from penstock.wording import counted
 
 DATASETS = ("labels", "scores")
 
@@ -43,7 +44,8 @@ def _table(path: Path, values: np.ndarray, classes: tuple[str, ...]) -> Table:
     names = {len(classes): classes, len(others): others}.get(values.shape[1])
     if names is None:
         what = (
-            f"it has labels of {values.shape[1]} behaviours, and the project has {len(classes)}: {', '.join(classes)}"
+            f"it has labels of {counted(values.shape[1], 'behaviour')}, and the project has "
+            f"{len(classes)}: {', '.join(classes)}"
         )
         raise _wrong(path, what)
     columns = {name: values[:, place].astype(np.float64) for place, name in enumerate(names)}

@@ -33,6 +33,7 @@ from penstock.packing.writer import told_origin
 from penstock.samples import Source, Store, as_store
 from penstock.storage.blocks import Blocks
 from penstock.storage.locations import refuses_urls
+from penstock.wording import counted
 
 # Where each format lives; nothing is imported before it is asked for.
 HOMES = {
@@ -235,7 +236,9 @@ class _Exporter:
         """Write tables and manifest, and give the folder its name."""
         if self.journal.samples == 0:
             first = f" The first is {self.skipped[0]['sample']}: {self.skipped[0]['reason']}." if self.skipped else ""
-            raise PackError(f"there is nothing to export: {skipped_count(self.skipped):,} samples were skipped.{first}")
+            raise PackError(
+                f"there is nothing to export: {counted(skipped_count(self.skipped), 'sample', 'was')} skipped.{first}"
+            )
         self.format.finish(self.journal)
         write_manifest(self.places.content, self._manifest())
         self.places.give_the_name(sync=self.options.sync)

@@ -13,6 +13,7 @@ from penstock.errors import PackError
 from penstock.formats.exports.export_manifest import MANIFEST_NAME, MARK
 from penstock.packing.places import Made
 from penstock.storage.documents import load_json
+from penstock.wording import counted
 
 EXPORT = Made("export", MANIFEST_NAME, has_folders=True)
 
@@ -35,7 +36,9 @@ class Export:
     made_from: dict[str, Any] = field(default_factory=dict)
 
     def __repr__(self) -> str:
-        return f"<Export {self.path.name}: {self.samples:,} samples as {self.to}, {self.files:,} files>"
+        return (
+            f"<Export {self.path.name}: {counted(self.samples, 'sample')} as {self.to}, {counted(self.files, 'file')}>"
+        )
 
 
 def write_manifest(folder: Path, values: dict[str, Any]) -> None:
@@ -75,7 +78,8 @@ def refuse_if_touched(folder: Path) -> None:
     sizes = [path.stat().st_size for path in files_of(folder)]
     if (len(sizes), sum(sizes)) != (known.files, known.bytes):
         raise PackError(
-            f"{folder} has {len(sizes):,} files of {sum(sizes):,} bytes, and was written with {known.files:,} files of "
+            f"{folder} has {counted(len(sizes), 'file')} of {sum(sizes):,} bytes, and was written with "
+            f"{counted(known.files, 'file')} of "
             f"{known.bytes:,}. Somebody changed it, so it is not replaced: remove it yourself, or choose another path."
         )
 

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from penstock.errors import RecipeError
 from penstock.geometry import Boxes, as_boxes
 from penstock.samples import Field, Sample, Schema
+from penstock.wording import counted
 
 BOX_LABEL = "box_label"
 
@@ -54,7 +55,7 @@ class Roles:
             return boxes, np.zeros(len(boxes), np.int64)
         labels = np.asarray(values[self.box_label.name], np.int64).reshape(-1)
         if len(labels) != len(boxes):
-            raise ValueError(f"there are {len(boxes)} boxes and {len(labels)} labels for them")
+            raise ValueError(f"there are {counted(len(boxes), 'box')} and {counted(len(labels), 'label')} for them")
         return boxes, labels
 
     def holding(self, kinds: Sequence[str]) -> tuple[Field, ...]:

@@ -15,6 +15,7 @@ from penstock.errors import DataError, Problem
 from penstock.formats.paths import read_bytes
 from penstock.samples import Field, Raw, Sample, Schema, Store, View
 from penstock.storage.documents import load_json
+from penstock.wording import counted
 
 PLACES = ("key", "group", "split")
 
@@ -102,7 +103,7 @@ def _numbers_in(schema: Schema, rows: Sequence[Mapping[str, str]]) -> set[str]:
 def _all_listed(keys: Sequence[str], rows: Mapping[str, Any], table: Path) -> Sequence[str]:
     missing = [key for key in keys if key not in rows]
     if missing:
-        what = f"{len(missing):,} of {len(keys):,} images are not listed, the first is {missing[0]}"
+        what = f"{len(missing):,} of {counted(len(keys), 'image', 'is')} not listed, the first is {missing[0]}"
         remedy = "Files were added or renamed: list them here, or open the annotations themselves, not the folder"
         raise DataError([Problem(str(table), None, what, remedy)])
     return keys

@@ -23,6 +23,7 @@ from penstock.formats.reading import parse_classes
 from penstock.samples import Field, Origin, Raw, ReadSample, Sample, Schema, Store
 from penstock.samples.store import ImageStorage
 from penstock.storage.locations import refuses_urls
+from penstock.wording import counted
 
 LABELS = ("auto", "folders", "none")
 
@@ -105,7 +106,7 @@ class Images(Store):
         return len(self._list.files)
 
     def __repr__(self) -> str:
-        return f"Images({len(self):,} images, {len(self.classes)} classes)"
+        return f"Images({counted(len(self), 'image')}, {counted(len(self.classes), 'class')})"
 
     def read(self, index: int) -> Raw:
         return Raw(index, read_bytes(self._list.files[index]))

@@ -23,6 +23,7 @@ from penstock.formats.split_files import splits_of
 from penstock.samples import Origin, Raw, Sample, Schema
 from penstock.samples.mapped_store import MappedStore, Stretches
 from penstock.samples.store import ImageStorage, Places, objects
+from penstock.wording import counted
 
 # Never the names of fields, because they have a dot.
 FILE, OFFSET, LENGTH = "at.file", "at.offset", "at.length"
@@ -65,7 +66,10 @@ class IndexedSource(MappedStore):
 
     def __repr__(self) -> str:
         files = len(self.files.states)
-        return f"{type(self).__name__}({len(self):,} samples in {files:,} files, {len(self.classes)} classes)"
+        return (
+            f"{type(self).__name__}({counted(len(self), 'sample')} in {counted(files, 'file')}, "
+            f"{counted(len(self.classes), 'class')})"
+        )
 
     def read(self, index: int) -> Raw:
         """The bytes of a sample, as a view of the mapped file."""

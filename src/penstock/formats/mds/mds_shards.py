@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from penstock.errors import DataError, Problem
 from penstock.formats.columns.mapped_files import mapped_bytes
 from penstock.storage.free_memory import check_unpacked
+from penstock.wording import counted
 
 _CODECS = {"zstd": "zstd", "gz": "gzip", "br": "brotli", "snappy": "snappy"}
 _HASHES = {"xxh32": xxhash.xxh32, "xxh64": xxhash.xxh64, "xxh128": xxhash.xxh128}
@@ -144,7 +145,7 @@ def _places(entry: ShardEntry, data: memoryview) -> tuple[NDArray[np.int64], NDA
 def _offsets(entry: ShardEntry, data: memoryview) -> NDArray[np.int64]:
     count = int.from_bytes(data[:4], "little")
     if count != entry.samples or len(data) < 4 * (count + 2):
-        raise _damaged(entry, f"it says {count:,} samples, and index.json {entry.samples:,}")
+        raise _damaged(entry, f"it says {counted(count, 'sample')}, and index.json {entry.samples:,}")
     offsets = np.frombuffer(data, "<u4", count + 1, 4).astype(np.int64)
     if (np.diff(offsets) < 0).any() or int(offsets[-1]) > len(data):
         raise _damaged(entry, "its offsets lead outside")

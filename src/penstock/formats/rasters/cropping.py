@@ -27,6 +27,7 @@ from penstock.problems import raise_problems
 from penstock.results import BOX_COLUMNS, box_frame
 from penstock.storage.locations import refuses_urls
 from penstock.storage.whole_files import write_whole
+from penstock.wording import counted
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -135,7 +136,7 @@ def _check_outputs(outputs: Sequence[Path], inputs: Sequence[Any], overwrite: bo
     there = [path for path in outputs if path.exists()]
     if there and not overwrite:
         raise RecipeError(
-            f"{len(there):,} of {len(outputs):,} files are already there, such as {there[0]}. "
+            f"{len(there):,} of {counted(len(outputs), 'file', 'is')} already there, such as {there[0]}. "
             "Choose another save_dir or pass overwrite=True."
         )
 

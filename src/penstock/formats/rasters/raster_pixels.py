@@ -29,6 +29,7 @@ from numpy.typing import NDArray
 
 from penstock.codecs.opencv import opencv
 from penstock.formats.rasters.raster_options import PixelOptions
+from penstock.wording import counted
 
 Pixels = NDArray[np.uint8]
 
@@ -131,7 +132,9 @@ def _image_bands(dataset: Any, options: PixelOptions) -> tuple[int, ...]:
     if options.bands is not None:
         if max(options.bands) > count:
             wanted = ",".join(map(str, options.bands))
-            raise UnusableRaster(f"it has {count} bands and bands {wanted} are asked for", "Name bands that it has")
+            raise UnusableRaster(
+                f"it has {counted(count, 'band')} and bands {wanted} are asked for", "Name bands that it has"
+            )
         return options.bands
     if count == 2 and _alpha_band(dataset) != 2:
         raise UnusableRaster("it has two bands, and neither is alpha", "Say which one is the image, such as bands=1")

@@ -17,6 +17,7 @@ from penstock.formats.indexed.mapped_files import FileState
 from penstock.formats.indexed.unpacking import unpacked_file
 from penstock.formats.paths import PathLike, expand, natural
 from penstock.formats.tfrecord.framing import HEAD_BYTES, masked_crc32c
+from penstock.wording import counted
 
 Compression = Literal["auto", "none", "gzip", "zlib"]
 COMPRESSIONS = ("auto", "none", "gzip", "zlib")
@@ -40,7 +41,7 @@ def _below(folder: Path) -> list[str]:
             Problem(
                 str(folder),
                 None,
-                f"none of its {len(names):,} files is called like a TFRecord (*.tfrecord, *-00000-of-00010)",
+                f"none of its {counted(len(names), 'file')} is called like a TFRecord (*.tfrecord, *-00000-of-00010)",
                 "Pass the files themselves, or a pattern with *",
             )
         ])  # fmt: skip

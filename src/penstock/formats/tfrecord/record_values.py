@@ -14,6 +14,7 @@ from penstock.formats.tfrecord.example_fields import Layout, Wanted
 from penstock.formats.tfrecord.example_reading import KIND_NAMES, Place, Values, find_features, values_at
 from penstock.formats.tfrecord.framing import UnreadableRecord
 from penstock.samples import Sample
+from penstock.wording import counted
 
 Size = tuple[int, int]
 
@@ -46,7 +47,7 @@ class Record:
         """The one bytes value of a feature, as a view."""
         place = self._places[feature]
         if place.count != 1 or KIND_NAMES[place.kind] != "bytes":
-            what = f"{place.count} values, {KIND_NAMES[place.kind]}" if place.count else "no value"
+            what = f"{counted(place.count, 'value')}, {KIND_NAMES[place.kind]}" if place.count else "no value"
             raise UnreadableRecord(f"its feature {feature!r} has {what}, and the bytes of one are expected")
         return self.view[place.offset : place.offset + place.size]
 
@@ -104,7 +105,7 @@ def stored_box_classes(wanted: Wanted, record: Record, box_count: int) -> list[S
     texts: list[str | None] = [*record.texts(text)]
     count = len(numbers or texts)
     if count != box_count or (numbers and texts and len(texts) != count):
-        raise UnreadableRecord(f"it has {box_count} boxes and {count} classes of boxes")
+        raise UnreadableRecord(f"it has {counted(box_count, 'box')} and {counted(count, 'class')} of boxes")
     nothing: list[None] = [None] * box_count
     return list(zip(numbers or nothing, texts or nothing, strict=True))
 
@@ -138,7 +139,7 @@ def _numbers(wanted: Wanted, record: Record) -> Any:
     array = np.asarray(values).astype(dtype)
     if field.kind == "number":
         if len(array) != 1:
-            raise UnreadableRecord(f"its feature {feature!r} has {len(array)} values, and one is expected")
+            raise UnreadableRecord(f"its feature {feature!r} has {counted(len(array), 'value')}, and one is expected")
         return array[0]
     return array if field.shape is None else _shaped(array, field.shape, feature)
 
@@ -153,7 +154,9 @@ def _shaped(array: NDArray[Any], shape: tuple[int | None, ...], feature: str) ->
     fixed = int(np.prod([side for side in shape if side is not None]))
     free = shape.count(None)
     if free > 1 or len(array) % fixed or (not free and len(array) != fixed):
-        raise UnreadableRecord(f"its feature {feature!r} has {len(array):,} values, which do not fit the shape {shape}")
+        raise UnreadableRecord(
+            f"its feature {feature!r} has {counted(len(array), 'value')}, which do not fit the shape {shape}"
+        )
     return array.reshape([-1 if side is None else side for side in shape])
 
 

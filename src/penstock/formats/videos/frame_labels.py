@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from penstock.errors import Problem
+from penstock.wording import counted
 
 BACKGROUND = "background"
 UNLABELLED = -1
@@ -111,7 +112,7 @@ class RowLabels:
         rows = len(self.values)
         if rows == frames:
             return []
-        counts = f"{rows:,} label rows for the {frames:,} frames of {video}"
+        counts = f"{rows:,} label rows for the {counted(frames, 'frame')} of {video}"
         if rows < frames:
             what = f"{counts}: {frames - rows:,} too few; frame {rows:,} is the first without a row"
             line = int(self.lines[-1]) if rows else None
@@ -183,7 +184,7 @@ class EventLabels:
             what = f"the events are in seconds, and {video} has no clock"
             return [Problem(self.file, None, what, "Give start and stop in frames")]
         end = self._end(frames, end_seconds)
-        words = f"which ends at {end_seconds:.3f} s" if self.seconds else f"which has {frames:,} frames"
+        words = f"which ends at {end_seconds:.3f} s" if self.seconds else f"which has {counted(frames, 'frame')}"
         return [
             Problem(self.file, event.line, f"{event.behaviour} starts at {event.start:g} in {video}, {words}", _REMEDY)
             for event in self.events

@@ -22,6 +22,7 @@ from penstock.errors import Problem
 from penstock.formats.videos.frame_memory import FrameMemory
 from penstock.formats.videos.frame_supplies import Begin, MadeFrames, Supply, Task
 from penstock.formats.videos.pictures import Pixels
+from penstock.wording import counted
 
 # What may be made ahead: some groups of 250 frames at 224 px are 37 MB each.
 AHEAD_BYTES = 1 << 28
@@ -267,8 +268,12 @@ class _Filled:
         what = f"the last {_counted(len(self._missing))} {_verb(self._missing)} not decode{self._reason}"
         lost = expected - self._number
         if lost > len(self._missing):
-            what += f", and the file is cut off behind: {lost:,} of {expected:,} frames are missing"
-        return [Problem(self._file, self._number, what, f"The first {self._number:,} frames are used", warning=True)]
+            what += f", and the file is cut off behind: {lost:,} of {counted(expected, 'frame', 'is')} missing"
+        return [
+            Problem(
+                self._file, self._number, what, f"The first {counted(self._number, 'frame', 'is')} used", warning=True
+            )
+        ]
 
     def _words(self) -> str:
         last = self._number + len(self._missing) - 1
@@ -284,4 +289,4 @@ def _verb(missing: list[float]) -> str:
 
 
 def _counted(count: int) -> str:
-    return "frame" if count == 1 else f"{count:,} frames"
+    return "frame" if count == 1 else counted(count, "frame")

@@ -21,6 +21,7 @@ from penstock.formats.videos.frame_memory import FrameMemory
 from penstock.formats.videos.frame_supplies import Begin, MadeFrames, Task
 from penstock.formats.videos.pictures import Pixels, unreadable
 from penstock.formats.videos.video_files import VideoFile
+from penstock.wording import counted
 
 # Frames in one array; blocks that are handed over are parts of it.
 PIECE_FRAMES = 64
@@ -139,7 +140,9 @@ class GroupedVideo:
     def remarks(self, frame_count: int) -> list[Problem]:
         if self._is_cut_off:
             lost = self.expected() - frame_count
-            what = f"the file is cut off after {frame_count:,} frames" + (f"; {lost:,} are missing" if lost > 0 else "")
+            what = f"the file is cut off after {counted(frame_count, 'frame')}" + (
+                f"; {lost:,} are missing" if lost > 0 else ""
+            )
             return [Problem(self.file, None, what, "Copy it again if there should be more", warning=True)]
         return self._footage.missing_end(frame_count, 0)
 

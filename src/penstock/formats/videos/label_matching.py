@@ -43,6 +43,7 @@ from penstock.formats.videos.label_options import LabelOptions
 from penstock.formats.videos.label_rows import LabelRows, read_label_rows
 from penstock.formats.videos.label_subjects import subject_problems, unused_columns, with_subject
 from penstock.formats.videos.video_lists import NamedVideo
+from penstock.wording import counted
 
 # What may stand behind the name of a video: labels, and the files that predictions are written to.
 LABEL_SUFFIXES = ("_labels", "_predictions", "_ethogram", "_bouts", "_events", "_outputs")
@@ -107,7 +108,10 @@ def _nothing_found(labels: Any, videos: Sequence[NamedVideo]) -> Problem:
     given = labels if isinstance(labels, str | os.PathLike) else "labels"
     example = videos[0].stem
     return Problem(
-        os.fspath(given), None, f"there are no labels for any of the {len(videos):,} videos", f"Look for {example}.csv"
+        os.fspath(given),
+        None,
+        f"there are no labels for any of the {counted(len(videos), 'video')}",
+        f"Look for {example}.csv",
     )
 
 

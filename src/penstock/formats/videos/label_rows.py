@@ -25,6 +25,7 @@ from penstock.formats.tables import Numbers, Table, plain
 from penstock.formats.videos.frame_labels import BACKGROUND, Labels, RowLabels, with_background
 from penstock.formats.videos.label_events import VIDEO_NAMES
 from penstock.formats.videos.label_options import LabelOptions
+from penstock.wording import counted
 
 DEFAULT_OPTIONS = LabelOptions()
 # Columns before the behaviours that say which frame a row is about.
@@ -116,7 +117,7 @@ def _selected(table: Table, names: list[str], classes: tuple[str, ...]) -> tuple
     left = [name for name in names if name not in classes and _behaviour(name) != BACKGROUND]
     if not kept or not left:
         return names, []
-    what = f"{len(left):,} columns are none of the classes and are left out: {_listed(left)}"
+    what = f"{counted(len(left), 'column', 'is')} none of the classes and are left out: {_listed(left)}"
     return kept, [Problem(table.name, None, what, "Add those that you mean to classes", warning=True)]
 
 
@@ -139,7 +140,7 @@ def _foreign_columns(names: list[str], columns: list[Numbers]) -> list[str]:
 
 
 def _no_labels(table: Table, foreign: list[str], count: int) -> Problem:
-    what = f"{len(foreign):,} of {count:,} columns hold other values than 1, 0 and −1: {_listed(foreign)}"
+    what = f"{len(foreign):,} of {counted(count, 'column', 'holds')} other values than 1, 0 and −1: {_listed(foreign)}"
     if len(foreign) == count:
         return Problem(
             table.name, None, f"is not a table of labels: {what}", "Pass a table with a column for each behaviour"
@@ -177,7 +178,7 @@ def _completed(rows: LabelRows) -> LabelRows:
     others = np.delete(rows.values, place, axis=1)
     both = np.flatnonzero((rows.values[:, place] == 1) & (others == 1).any(axis=1))
     if len(both):
-        what = f"background is 1 beside another behaviour, in {len(both):,} rows; this is the first"
+        what = f"background is 1 beside another behaviour, in {counted(len(both), 'row')}; this is the first"
         line = int(rows.table.lines[both[0]])
         rows.problems.append(Problem(rows.table.name, line, what, "Set one of the two to 0"))
     return rows
@@ -204,7 +205,8 @@ def _value_problems(table: Table, name: str, column: Numbers, *, empty_is_wrong:
     remedy = "Use 1 for present, 0 for absent, -1 for not labelled"
     problems = []
     for start, stop in itertools.pairwise([0, *changes, len(wrong)]):
-        last = f", to line {int(table.lines[wrong[stop - 1]])} ({stop - start:,} rows)" if stop - start > 1 else ""
+        until = f", to line {int(table.lines[wrong[stop - 1]])} ({counted(stop - start, 'row')})"
+        last = until if stop - start > 1 else ""
         also = "" if texts[start] else "; empty_labels='unlabelled' reads empty cells as -1"
         what = f"{name} is {texts[start]!r}{last}"
         problems.append(Problem(table.name, int(table.lines[wrong[start]]), what, remedy + also))

@@ -27,6 +27,7 @@ from penstock.formats.videos.framing import Framing, Placement, on_canvas
 from penstock.formats.videos.pictures import Picture, Pixels, unreadable, until
 from penstock.formats.videos.video_cursors import Cursors
 from penstock.samples import Origin
+from penstock.wording import counted
 
 RESIZE = "Re-encode the video at one size, or divide it where its size changes"
 
@@ -304,16 +305,16 @@ class VideoFile:
         announced, missing = self._packets().announced, self._packets().missing
         if damaged_packets:
             packets, are = ("packet", "is") if damaged_packets == 1 else ("packets", "are")
-            what = f"decodes {count:,} frames; {damaged_packets:,} {packets} after that {are} damaged"
+            what = f"decodes {counted(count, 'frame')}; {damaged_packets:,} {packets} after that {are} damaged"
             what += (
                 f", and of the {announced:,} that the container announces {missing:,} are missing" if missing else ""
             )
         elif announced > count:
             lost = f"{announced - count:,} missing at the end"
-            what = f"decodes {count:,} frames, and its header announces {announced:,}: {lost}"
+            what = f"decodes {counted(count, 'frame')}, and its header announces {announced:,}: {lost}"
         else:
             return []
-        return [Problem(self.file, None, what, f"The first {count:,} frames are used", warning=True)]
+        return [Problem(self.file, None, what, f"The first {counted(count, 'frame', 'is')} used", warning=True)]
 
 
 def _moment(frame: Frame) -> str:

@@ -11,6 +11,7 @@ from penstock.errors import DataError, Problem
 from penstock.formats.videos.frame_labels import FrameLabels, Labels, RowLabels
 from penstock.formats.videos.pictures import Footage, end_of, until
 from penstock.samples import Origin, Raw, Sample, Segment
+from penstock.wording import counted
 
 
 @dataclass(frozen=True)
@@ -126,7 +127,7 @@ class VideoPart(Segment):
 
     def _lost_end(self, frames: int, whole: int) -> Problem:
         labels = "label rows" if isinstance(self.labels, RowLabels) else "events"
-        what = f"decodes {frames:,} of {whole:,} frames; the {labels} from frame {frames:,} on have no picture"
+        what = f"decodes {frames:,} of {counted(whole, 'frame')}; the {labels} from frame {frames:,} on have no picture"
         remedy = (
             f"Copy the video again, or pack with on_bad_sample='skip' to leave out the {whole - frames:,} at its end"
         )

@@ -12,6 +12,7 @@ from penstock.formats.indexed.class_numbers import ClassNumbers, Stored
 from penstock.formats.reading import ONLY_CLASS
 from penstock.formats.webdataset.tar_fields import UnreadableMember, Wanted, array_of, found_in, json_of
 from penstock.samples import Sample
+from penstock.wording import counted
 
 Content = Callable[[Wanted], bytes]
 
@@ -30,7 +31,7 @@ class Values:
             if one.field.kind not in ("image", "mask"):
                 found[one.field.name] = self._value(one, classes)
         if "boxes" in found and "box_label" in found and len(found["boxes"]) != len(found["box_label"]):
-            counts = f"{len(found['boxes'])} boxes and {len(found['box_label'])} classes of boxes"
+            counts = f"{counted(len(found['boxes']), 'box')} and {counted(len(found['box_label']), 'class')} of boxes"
             raise UnreadableMember(f"it has {counts}")
         return found
 

@@ -21,6 +21,7 @@ from penstock.formats.webdataset.tar_index import OnMissing, TarOptions, make_in
 from penstock.formats.webdataset.tar_values import Values
 from penstock.samples import Raw, Sample, Schema
 from penstock.storage.locations import refuses_urls
+from penstock.wording import counted
 
 ENDINGS = (".tar", ".tar.gz", ".tgz")
 
@@ -118,7 +119,7 @@ def _below(folder: Path) -> list[str]:
     names = [path.name for path in folder.iterdir() if path.is_file() and not path.name.startswith(".")]
     chosen = sorted((name for name in names if name.lower().endswith(ENDINGS)), key=natural)
     if not chosen:
-        what = f"none of its {len(names):,} files is a tar archive"
+        what = f"none of its {counted(len(names), 'file')} is a tar archive"
         raise DataError([Problem(str(folder), None, what, "Pass the archives themselves, or a pattern with *")])
     return [str((folder / name).absolute()) for name in chosen]
 

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple, Self
 
 from penstock.errors import RecipeError
 from penstock.results.ethograms import NEAR, Ethogram
+from penstock.wording import counted
 
 OFF = "off"
 # From this share of the frames on, close calls of a behaviour are worth a warning.
@@ -49,7 +50,7 @@ def decision_lines(facts: Mapping[str, Any], how_to_keep: str) -> list[str]:
     frames, changed = facts["frames"], facts["changed_frames"]
     lines = []
     if changed:
-        what = f"bouts shorter than min_bout_frames, or gaps in them, changed {changed:,} of {frames:,} frames"
+        what = f"bouts shorter than min_bout_frames, or gaps in them, changed {changed:,} of {counted(frames, 'frame')}"
         lines.append(f"{what}; {how_to_keep} keeps them as they are.")
     close = {
         name: count / frames for name, count in facts["near_threshold"].items() if frames and count > MANY * frames
@@ -69,6 +70,6 @@ def min_bouts(given: Any, behaviours: tuple[str, ...]) -> tuple[int, ...]:
     if any(isinstance(value, bool) or not isinstance(value, int) or value < 1 for value in values):
         raise RecipeError(f"min_bout_frames={given!r} must be a whole number from 1, one for each behaviour, or {OFF}.")
     if len(values) not in (1, len(behaviours)):
-        count = f"{len(values)} numbers for {len(behaviours)} behaviours"
+        count = f"{len(values)} numbers for {counted(len(behaviours), 'behaviour')}"
         raise RecipeError(f"min_bout_frames has {count} ({', '.join(behaviours)}). Give one for each, or one for all.")
     return tuple(values) * (len(behaviours) if len(values) == 1 else 1)

@@ -17,6 +17,7 @@ from penstock.samples import Store
 from penstock.tasks.behaviour.frame_data import frame_labels
 from penstock.tasks.data_checks import label_field
 from penstock.tasks.labelled import LABEL, labelled
+from penstock.wording import counted
 
 MEANS = ("f1", "precision", "recall", "accuracy", "bout_f1")
 
@@ -47,7 +48,7 @@ def _files_of(source: Store, videos: Any) -> list[Path]:
         Problem(
             name,
             None,
-            f"it is not among the {len(there):,} videos that were named",
+            f"it is not among the {counted(len(there), 'video')} that were named",
             "Name the folder it was packed from",
         )
         for name, _ in videos_of(source)

@@ -23,6 +23,7 @@ from penstock.prediction.behaviour.watching import TakingTurns, Watcher
 from penstock.prediction.models import Model
 from penstock.results.ethogram_files import ENDINGS, HDF5_ENDINGS, check_ethogram_output
 from penstock.results.ethograms import Ethogram
+from penstock.wording import counted
 
 
 def predict_ethograms(
@@ -74,7 +75,9 @@ def _keeper(output: Path, jobs: list[VideoJob]) -> Keeper:
         require("h5py", "formats", "Writing features of videos")
         return PredictionFolder(output)
     if len(jobs) != 1:
-        raise RecipeError(f"output={str(output)!r} is one file, and there are {len(jobs)} videos. Name a folder.")
+        raise RecipeError(
+            f"output={str(output)!r} is one file, and there are {counted(len(jobs), 'video')}. Name a folder."
+        )
     if output.suffix.lower() in HDF5_ENDINGS:
         require("h5py", "formats", "Writing ethograms as HDF5")
     return OneFile(check_ethogram_output(output)[0])

@@ -13,6 +13,7 @@ from penstock.codecs.map_files import layer_errors, read_layer
 from penstock.errors import DataError, Problem, RecipeError, require
 from penstock.prediction.boxes.scenes import Scene
 from penstock.prediction.boxes.window_plans import WindowPlan
+from penstock.wording import counted
 
 
 def read_area(within: Any) -> Any:
@@ -27,7 +28,7 @@ def read_area(within: Any) -> Any:
                 within, f"it cannot be read as a layer: {error}", "Name a .gpkg, .geojson or .shp"
             ) from error
         if frame is None:
-            what = f"it has {len(layers)} layers with geometry{': ' if layers else ''}{', '.join(layers)}"
+            what = f"it has {counted(len(layers), 'layer')} with geometry{': ' if layers else ''}{', '.join(layers)}"
             raise _refused(within, what, "Save the one that is meant as its own file")
         found = frame.geometry
     else:

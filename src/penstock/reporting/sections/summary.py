@@ -20,6 +20,7 @@ from penstock.reporting.wording import (
     value_text,
     words,
 )
+from penstock.wording import counted
 
 SHOWN_CLASSES = 6
 
@@ -86,7 +87,7 @@ def _time_tile(story: Story) -> Markup:
 
 
 def _epochs_tile(story: Story) -> Markup:
-    steps = f"{shown(_steps_done(story))} steps"
+    steps = counted(int(_steps_done(story)), "step")
     if story.stages:
         stages = ", ".join(f"{stage.name} {_epochs_text(stage)}" for stage in story.stages)
         return _tile("Epochs", shown(epochs_done(story)), f"{stages}; {steps}")
@@ -169,5 +170,5 @@ def hardware(story: Story) -> str:
     names = [str(one) for one in devices] if isinstance(devices, list) else []
     told = [listed(list(dict.fromkeys(names)), 3)] if names else []
     told[:1] = [f"{len(names)} × {told[0]}"] if len(names) > 1 else told[:1]
-    told += [f"{shown(cores)} cores"] if cores else []
+    told += [counted(int(cores), "core")] if cores else []
     return ", ".join(told) or MISSING

@@ -10,6 +10,7 @@ from penstock.errors import RecipeError, nearest, one_of
 from penstock.geometry import parse_size
 from penstock.geometry.frame_sizes import is_legal, nearest_legal
 from penstock.tasks.behaviour.sizes import DEEPETHOGRAM_SIZES, SIZES
+from penstock.wording import counted
 
 AUTO: Final = "auto"
 BACKGROUND = "background"
@@ -97,7 +98,7 @@ def _check_one_each(task: Any, name: str, least: float, most: float) -> None:
     if isinstance(values, str) or not isinstance(values, Sequence):
         raise RecipeError(f"{name}={values!r} must be auto, or a number for each behaviour.")
     if task.behaviours and len(values) != len(task.behaviours):
-        raise RecipeError(f"{name} has {len(values)} numbers for {len(task.behaviours)} behaviours.")
+        raise RecipeError(f"{name} has {len(values)} numbers for {counted(len(task.behaviours), 'behaviour')}.")
     for value in values:
         _between(name, value, least, most)
     set_fields(task, **{name: tuple(values)})

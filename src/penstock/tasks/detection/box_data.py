@@ -14,6 +14,7 @@ from penstock.results.ground_resolution import metres_per_pixel, same_resolution
 from penstock.samples import Store
 from penstock.tasks.data_checks import name_of
 from penstock.tasks.detection.boxed import BOX_LABEL
+from penstock.wording import counted
 
 # Samples that are looked at where a set is too large to look at all: boxes and their sizes are known from these.
 MOST_LOOKED_AT = 20_000
@@ -94,7 +95,7 @@ def need_known_classes(source: Store, boxes: str, classes: Sequence[str]) -> Non
         Problem(
             name_of(source),
             None,
-            f"{counts[number]:,} boxes are of class {own[number]!r}, which the model does not have "
+            f"{counted(counts[number], 'box', 'is')} of class {own[number]!r}, which the model does not have "
             f"(it has {', '.join(classes)})",
             f"Leave them out, or train with this class.{nearest(own[number], list(classes))}",
         )

@@ -11,6 +11,7 @@ from torchmetrics.utilities import dim_zero_cat
 
 from penstock.results.box_scores import BoxScores, ImageBoxes, score_boxes
 from penstock.tasks.task import Answers, Batch
+from penstock.wording import counted
 
 WORST_SAMPLES = 24
 MOST_DRAWN = 300  # boxes of one sample
@@ -98,7 +99,7 @@ def _worst(found: BoxScores, samples: np.ndarray[Any, Any]) -> list[tuple[int, d
 def _row(found: BoxScores, sample: np.ndarray[Any, Any], place: int) -> dict[str, Any]:
     return {
         "index": int(sample[0]),
-        "truth": f"{found.truth_counts[place]} boxes",
+        "truth": counted(int(found.truth_counts[place]), "box"),
         "answer": f"{found.match_counts[place]} of them found, {_alone(found, place)} others",
         "score": float(found.recalls[place]) if found.truth_counts[place] else 0.0,
         "loss": float(sample[1]),

@@ -31,6 +31,7 @@ from penstock.tasks.weight_files import (
     with_own_words,
 )
 from penstock.tasks.weights import HUB, downloaded, downloaded_beside, hub_place
+from penstock.wording import counted
 
 CLASS_LOGITS = "head.classification_head.cls_logits."
 # Outputs of Faster R-CNN; the first of its classes is nothing.
@@ -84,7 +85,7 @@ def detector_of(weights: Weights, said: Mapping[str, Any], path: Path, kind: str
         found.classes = _classes(said)
         count = _output_count(weights)
         if found.classes and len(found.classes) != count:
-            what = f"it names {len(found.classes)} classes, and its network has {count}"
+            what = f"it names {counted(len(found.classes), 'class')}, and its network has {count}"
             raise refused(path, what, "It is damaged, or config.json belongs to another file")
     return found
 
