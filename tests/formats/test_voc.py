@@ -120,3 +120,16 @@ def test_a_text_file_with_voc_inside_is_known_by_its_content(tmp_path: Path, nam
     path.write_text('<?xml version="1.0"?>\n' + path.read_text())
     assert read_annotations(path).boxes.tolist() == [[1, 2, 11, 22]]
     assert len(ps.open(path)) == 1
+
+
+def test_objects_that_are_not_where_voc_has_them_are_no_negative(tmp_path: Path) -> None:
+    write_picture(tmp_path / "0.png")
+    objects = "<object><possibleresult><name>Ship</name></possibleresult><points><point>0,0</point></points></object>"
+    text = f"<annotation><size><width>2</width></size><objects>{objects}</objects></annotation>"
+    (tmp_path / "0.xml").write_text(text)
+    found = read_annotations(tmp_path / "0.xml")
+    (problem,) = (one for one in found.problems if not one.warning)
+    assert (
+        problem.what
+        == "is no Pascal VOC file: its objects are in annotation/objects/object, expected annotation/object"
+    )

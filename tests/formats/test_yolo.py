@@ -204,3 +204,30 @@ def test_several_datasets_without_names_keep_their_numbers(tmp_path: Path) -> No
     found = read_annotations([one, two])
     assert found.classes == ("2", "10")
     assert found.problems == ()
+
+
+def test_keypoints_after_a_box_are_not_taken_for_a_polygon(tmp_path: Path) -> None:
+    write_picture(tmp_path / "images" / "a.png")
+    label = write(tmp_path / "labels" / "a.txt", "0 0.5 0.5 0.5 0.2 0.1 0.1 0.9 0.9\n")
+    write(tmp_path / "data.yaml", "names: [mouse]\nkpt_shape: [2, 2]\n")
+    found = read_annotations(tmp_path)
+    assert found.problems == ()
+    np.testing.assert_allclose(found.boxes, [[10, 12, 30, 18]], rtol=1e-6)
+    label.write_text("0 0.5 0.5 0.5 0.2 0.9\n")
+    (problem,) = (one for one in read_annotations(tmp_path).problems if not one.warning)
+    assert problem.what == "the line has 6 numbers, expected 5, and 4 numbers of keypoints as kpt_shape says"
+
+
+def test_names_with_gaps_are_a_problem(tmp_path: Path) -> None:
+    write_picture(tmp_path / "images" / "a.png")
+    write(tmp_path / "labels" / "a.txt", "2 0.5 0.5 0.5 0.2\n")
+    write(tmp_path / "data.yaml", "names:\n  0: mouse\n  2: rat\n")
+    (problem,) = (one for one in read_annotations(tmp_path).problems if not one.warning)
+    assert (Path(problem.file).name, problem.what[:27]) == ("data.yaml", "names is neither a list nor")
+
+
+def test_labels_of_dota_are_called_so(tmp_path: Path) -> None:
+    write_picture(tmp_path / "images" / "a.png")
+    write(tmp_path / "labels" / "a.txt", "imagesource:x\ngsd:1.0\n10 10 20 12 18 20 8 18 plane 0\n")
+    found = [problem.what for problem in read_annotations(tmp_path).problems if not problem.warning]
+    assert found == ["this is a line of DOTA: four corners and a class"] * 3

@@ -212,6 +212,8 @@ def _layer_address(path: Path) -> str:
     _check_local(path)
     with path.open("rb") as file:
         start = file.read(512)
+    if not start:
+        raise RefusedFile("the file is empty", "Export it again, or remove it")
     whole = str(path.absolute())
     if start.lstrip(b"\xef\xbb\xbf \r\n\t").startswith(b"{"):
         _check_crs(path)

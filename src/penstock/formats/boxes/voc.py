@@ -56,6 +56,7 @@ class _Document:
         self.filename = ""
         self.damaged = False
         self.objects: list[_Object] = []
+        self.misplaced = ""  # the first <object> that is not where Pascal VOC has it
         self._path: list[str] = []
         self._text: list[str] = []
         self._parser = expat.ParserCreate()
@@ -72,6 +73,8 @@ class _Document:
         self._text = []
         if name == "object" and len(self._path) == 2:
             self.objects.append(_Object(self._parser.CurrentLineNumber))
+        elif name == "object" and "object" not in self._path[:-1]:
+            self.misplaced = self.misplaced or "/".join(self._path)
 
     def _characters(self, text: str) -> None:
         self._text.append(text)
@@ -184,6 +187,9 @@ def _read(file: Path, problems: list[Problem]) -> _Document:
     else:
         if document.root != "annotation":
             what = f"is no Pascal VOC file: its first element is <{document.root}>, expected <annotation>"
+            problems.append(Problem(str(file), None, what, "Leave it out, or export it as Pascal VOC"))
+        elif document.misplaced:
+            what = f"is no Pascal VOC file: its objects are in {document.misplaced}, expected annotation/object"
             problems.append(Problem(str(file), None, what, "Leave it out, or export it as Pascal VOC"))
     if len(problems) > before:
         document.damaged, document.objects = True, []

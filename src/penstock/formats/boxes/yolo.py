@@ -1,6 +1,7 @@
 """YOLO text files: `class x_centre y_centre width height` in fractions of the image, one file per image.
 
-A sixth number is the score of a prediction; a line of more numbers is a polygon and takes its bounds. An empty file,
+A sixth number is the score of a prediction; a line of more numbers is a polygon and takes its bounds, unless data.yaml
+has kpt_shape: then keypoints follow the box, and are left out. An empty file,
 or an image without a file, is a negative sample. Names of the classes come from classes.txt, data.yaml or `classes`;
 otherwise the numbers are names.
 
@@ -10,6 +11,7 @@ otherwise the numbers are names.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -78,6 +80,7 @@ class _YoloReader:
         self.unlabelled = 0
         self.listed = self._listed_names()
         self.given = options.classes
+        self.keypoints = {folder: _keypoint_numbers(_class_file(folder, root)) for folder in self.listed}
         self.folders = {file.parent: _image_folder(file.parent, options) for file in files}
         self.by_stem = {folder: _stems(folder) for folder in set(self.folders.values())}
 
@@ -112,12 +115,14 @@ class _YoloReader:
         return [(line, words) for line, content in enumerate(text.split("\n"), start=1) if (words := content.split())]
 
     def _add_line(self, number: int, line: int, words: list[str]) -> None:
-        box = _box(words)
+        box = _box(words, self.keypoints[self.files[number].parent])
         names = self._names(number)
         label = _label(words[0], names)
         if isinstance(box, str) or label is None:
             what = box if isinstance(box, str) else _unknown(words[0], names)
             remedy = "Write: class x_centre y_centre width height, in fractions of the image"
+            if _is_dota(words):
+                what, remedy = "this is a line of DOTA: four corners and a class", "Convert the labels to YOLO or COCO"
             self.problems.append(Problem(str(self.files[number]), line, what, remedy))
             self.found.append((number, line, "", [np.nan] * 4, True))
             return
@@ -195,18 +200,34 @@ def _unknown(word: str, names: tuple[str, ...] | None) -> str:
     return f"class {word} does not exist: there are {len(names)}, from 0 to {len(names) - 1}"
 
 
-def _box(words: list[str]) -> list[float] | str:
+def _is_dota(words: list[str]) -> bool:
+    """Whether a line is one of DOTA's: eight numbers, a class and difficulty, or one of its first two lines."""
+    if len(words) == 1:
+        return words[0].startswith(("imagesource:", "gsd:"))
+    return len(words) in (9, 10) and all(map(_is_number, words[:8])) and not _is_number(words[8])
+
+
+def _is_number(word: str) -> bool:
+    return _number(word) is not None
+
+
+def _box(words: list[str], keypoint_numbers: int = 0) -> list[float] | str:
     """The corners in fractions, or what is wrong with the line."""
     numbers = [_number(word) for word in words[1:]]
     for word, number in zip(words[1:], numbers, strict=True):
         if number is None or not np.isfinite(number):
             return f"{word!r} is not a finite number"
     values = np.array(numbers, np.float64)
-    if len(values) in (4, 5):  # the fifth is the score of a prediction
+    if len(values) == 4 or (len(values) == 5 and not keypoint_numbers):  # the fifth is the score of a prediction
+        return _corners(values[0], values[1], values[2], values[3])
+    if keypoint_numbers:
+        if len(values) != 4 + keypoint_numbers:
+            expected = f"expected 5, and {counted(keypoint_numbers, 'number')} of keypoints as kpt_shape says"
+            return f"the line has {counted(len(words), 'number')}, {expected}"
         return _corners(values[0], values[1], values[2], values[3])
     if len(values) < 6 or len(values) % 2:
         expected = "expected 5, or 6 with a score, or a class and at least three corners of a polygon"
-        return f"the line has {len(words)} numbers, {expected}"
+        return f"the line has {counted(len(words), 'number')}, {expected}"
     return [*values.reshape(-1, 2).min(axis=0).tolist(), *values.reshape(-1, 2).max(axis=0).tolist()]
 
 
@@ -262,7 +283,29 @@ def _names_in(file: Path, problems: list[Problem]) -> tuple[str, ...] | None:
         reason = getattr(error, "problem", None) or error
         problems.append(Problem(str(file), line, f"it cannot be read as YAML: {reason}", "Write names: [A, B]"))
         return None
-    return _listed(settings.get("names") if isinstance(settings, dict) else None)
+    names = settings.get("names") if isinstance(settings, dict) else None
+    listed = _listed(names)
+    if names and listed is None:
+        what = "names is neither a list nor a map from 0, 1, 2 … to names"
+        problems.append(Problem(str(file), None, what, "Write names: [A, B], or 0: A, 1: B, without gaps"))
+    return listed
+
+
+def _keypoint_numbers(file: Path | None) -> int:
+    """How many numbers follow a box as keypoints, by kpt_shape: [points, 2 or 3] of a data.yaml."""
+    if file is None or file.suffix not in (".yaml", ".yml"):
+        return 0
+    import yaml
+
+    from penstock.storage.documents import load_yaml
+
+    try:
+        settings = load_yaml(file.read_bytes())
+    except yaml.YAMLError:
+        return 0  # which is a problem already
+    shape = settings.get("kpt_shape") if isinstance(settings, dict) else None
+    is_shape = isinstance(shape, list) and len(shape) == 2 and all(type(side) is int and side > 0 for side in shape)
+    return math.prod(shape) if shape is not None and is_shape else 0
 
 
 def _listed(names: Any) -> tuple[str, ...] | None:
