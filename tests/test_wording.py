@@ -70,7 +70,7 @@ THINGS = (
 BARE = re.compile(rf" (?:{'|'.join(THINGS)})\b(?!/)")
 # Values that are no counts, or never 1.
 KNOWN = {
-    "codecs/examples.py: {array.dtype} values",
+    "formats/tfrecord/examples.py: {array.dtype} values",
     "flow/explaining/explanation.py: {metrics.ready / metrics.batches} batches",
     "flow/explaining/explanation.py: {ENOUGH_BATCHES} batches",
     "reporting/exports.py: {known[0]} frames",

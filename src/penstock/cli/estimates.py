@@ -9,6 +9,7 @@ from penstock.packing.advice import better_codec, codec_estimates, readable_part
 from penstock.packing.estimating import Estimate
 from penstock.packing.options import AUTO, PackOptions
 from penstock.reporting.packs import readable_bytes
+from penstock.wording import counted
 
 
 def video_choices(source: Any, codec: str, quality: int) -> str:
@@ -18,7 +19,7 @@ def video_choices(source: Any, codec: str, quality: int) -> str:
     if not estimates:
         return ""  # packing says why
     frames = sum(part.expected for part in readable_parts(source))
-    lines = [f"about {frames:,} frames at {estimates[0].size}; expected from the first ones:"]
+    lines = [f"about {counted(frames, 'frame')} at {estimates[0].size}; expected from the first ones:"]
     lines += [_line(estimate, estimate.codec == chosen) for estimate in estimates]
     better = better_codec(estimates, chosen)
     return "\n".join([*lines, *([f"   {in_own_words(better)}"] if better else [])])

@@ -23,6 +23,7 @@ from penstock.problems import refuse_problems
 from penstock.samples.schema import Raw, Sample, Schema
 from penstock.samples.source import Origin, ReadSample, Segment, Source, as_segment
 from penstock.storage.mapped import refuse_lost_files
+from penstock.wording import counted
 
 Numbers = NDArray[np.int64]
 Member = TypeVar("Member")
@@ -346,7 +347,7 @@ def checked_index(index: int, length: int) -> int:
     if position < 0:
         position += length
     if not 0 <= position < length:
-        raise IndexError(f"sample {index} does not exist: there are {length:,} samples.")
+        raise IndexError(f"sample {index} does not exist: there are {counted(length, 'sample')}.")
     return position
 
 

@@ -18,6 +18,7 @@ import numpy as np
 from penstock.errors import Problem
 from penstock.formats.tables import Table, plain
 from penstock.formats.videos.label_events import VIDEO_NAMES, LabelEvents, find_column, texts_or_empty
+from penstock.wording import counted
 
 _OFFSET_NAMES = ("timeoffsets", "timeoffset")
 _SOURCE_NAMES = ("source",)
@@ -86,8 +87,11 @@ def _begins(table: Table, preamble: Preamble) -> tuple[list[float], list[Problem
             before = _length_before(videos[row], several, lengths[row] if lengths is not None else "")
             if before is None and (observations[row], videos[row]) not in told:
                 told.add((observations[row], videos[row]))
-                what = f"its observation plays {len(several)} videos one after another ({', '.join(several)}), and the "
-                what += f"times count from the begin of the first: when {videos[row] or 'this one'} begins is not known"
+                what = (
+                    f"its observation plays {counted(len(several), 'video')} one after another ({', '.join(several)}), "
+                )
+                what += "and the times count from the begin of the first: "
+                what += f"when {videos[row] or 'this one'} begins is not known"
                 problems.append(Problem(table.name, line, what, _REMEDY))
             begin += before or 0.0
         begins.append(begin)
