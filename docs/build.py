@@ -133,13 +133,17 @@ def _docstring(value: Any) -> list[str]:
 
 
 def _methods(kind: type[Any]) -> Iterator[tuple[str, Any]]:
-    """Public methods and properties that the package itself defines and describes; what every Store has, only there."""
+    """Public methods and properties that the package itself defines and describes; what every Store has, only there.
+
+    Docstrings that begin with "Inward:" are of members for Penstock's own parts, and are left out.
+    """
     for name in dir(kind):
         value = inspect.getattr_static(kind, name)
         home = next(each for each in kind.__mro__ if name in vars(each))
         is_ours = home.__module__.startswith("penstock") and (home is kind or home not in (ps.Store, MappedStore, View))
         described = value.fget if isinstance(value, property) else getattr(value, "__func__", value)
-        if not name.startswith("_") and is_ours and inspect.isfunction(described) and described.__doc__:
+        is_told = inspect.isfunction(described) and described.__doc__ and not described.__doc__.startswith("Inward:")
+        if not name.startswith("_") and is_ours and is_told:
             yield name if isinstance(value, property) else f"{name}({_names(described)})", described
 
 

@@ -122,6 +122,46 @@ def test_nobody_behind_the_doors_probes_a_source() -> None:
     }
 
 
+# Names with an underscore that other libraries document, or that a class has from one of theirs.
+FOREIGN_NAMES = {
+    "_replace", "_asdict", "_fields",  # of named tuples
+    "_exit", "_getframe", "_current_frames",  # of os and sys
+    "_metadata", "_constructor_from_mgr",  # of pandas, for classes made of its tables
+    "_version",  # of tensors
+}  # fmt: skip
+
+
+FLOW_NAMES = {"_plan", "_options", "_running"}  # of Flow, which has a member for each: plan, options, running
+
+
+def names_defined(tree: ast.Module) -> set[str]:
+    """Functions, classes, variables, and what objects set on themselves."""
+    nodes = list(ast.walk(tree))
+    found = {node.name for node in nodes if isinstance(node, (ast.FunctionDef, ast.ClassDef))}
+    found |= {node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
+    return found | {node.attr for node in nodes if isinstance(node, ast.Attribute) and is_own(node.value)}
+
+
+def is_own(value: ast.expr) -> bool:
+    return isinstance(value, ast.Name) and value.id in ("self", "cls")
+
+
+def test_no_package_reaches_into_the_private_parts_of_another() -> None:
+    trees = {path: ast.parse(path.read_text(encoding="utf-8")) for path in FILES}
+    known: dict[str, set[str]] = {}
+    for path, tree in trees.items():
+        known.setdefault(package_of(path), set(FOREIGN_NAMES)).update(names_defined(tree))
+    found = []
+    for path, tree in trees.items():
+        allowed = known[package_of(path)] - (FLOW_NAMES if path != SOURCE / "flow" / "flow.py" else set())
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Attribute) and not is_own(node.value):
+                is_private = node.attr.startswith("_") and not node.attr.startswith("__")
+                if is_private and node.attr not in allowed:
+                    found.append(f"{path.relative_to(SOURCE).as_posix()}:{node.lineno}: {ast.unparse(node)}")
+    assert not found, "give the class a member that says what it is asked for"
+
+
 def test_every_public_name_exists_and_is_documented() -> None:
     for name in ps.__all__:
         value = getattr(ps, name)

@@ -44,6 +44,12 @@ def test_every_public_name_is_in_the_reference() -> None:
     ] == []
 
 
+def test_members_for_the_own_parts_of_penstock_are_not_in_the_reference() -> None:
+    section = (DOCS / "python.md").read_text(encoding="utf-8").split("### ps.Flow\n")[1].split("\n### ")[0]
+    assert "| `.explain()`" in section
+    assert [name for name in ("plan", "options", "running", "rewrite") if f"| `.{name}" in section] == []
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(REPOSITORY).as_posix())
 def test_links_lead_somewhere(page: Path) -> None:
     links = re.findall(r"\]\(([^)#]+)", page.read_text(encoding="utf-8"))

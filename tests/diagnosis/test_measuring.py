@@ -54,7 +54,7 @@ def test_a_sample_that_cannot_be_read_does_not_stop_reading() -> None:
 
 
 def test_the_cost_of_a_sleep_is_waiting_and_not_cpu() -> None:
-    found = profile(flow_of(Distant())._running.program, 0.3)
+    found = profile(flow_of(Distant()).running.program, 0.3)
     assert found.alone.hops["read"].wait_seconds > 0.5 * 0.01
     assert found.alone.cpu_seconds < 0.01
 
@@ -76,9 +76,9 @@ def test_a_lock_is_held_while_reading() -> None:
 
 
 def test_who_holds_the_gil_is_found_out() -> None:
-    held = profile(ps.Flow(Quick()).map(slow_function, field="image").batch(8)._running.program, 1.0)
+    held = profile(ps.Flow(Quick()).map(slow_function, field="image").batch(8).running.program, 1.0)
     assert held.gil_share > 0.5 and held.held_seconds > 0.5 * held.alone.cpu_seconds
-    assert profile(flow_of(Distant())._running.program, 0.5).gil_share < 0.5
+    assert profile(flow_of(Distant()).running.program, 0.5).gil_share < 0.5
 
 
 def test_the_gil_is_held_for_a_part_of_the_time_and_not_of_the_questions() -> None:
@@ -100,13 +100,13 @@ def test_a_library_that_holds_the_gil_while_it_has_its_lock_is_said_to_hold_the_
 
 def test_functions_of_whole_batches_are_measured_with_whole_batches() -> None:
     flow = ps.Flow(Quick()).batch(8).map(lambda batch: batch, batched=True)
-    assert profile(flow._running.program, 0.1).alone.cpu_seconds > 0
+    assert profile(flow.running.program, 0.1).alone.cpu_seconds > 0
 
 
 def test_an_error_of_a_sample_is_raised() -> None:
     flow = ps.Flow(Pictures(8, broken=(0,))).batch(8)
     with pytest.raises(ps.HopError, match="sample 0"):
-        profile(flow._running.program, 0.1)
+        profile(flow.running.program, 0.1)
 
 
 def test_a_model_that_sleeps_takes_its_time_and_no_core() -> None:

@@ -82,7 +82,7 @@ def test_samples_that_are_slow_come_in_smaller_batches_where_there_is_no_model(
 ) -> None:
     flow = ps.Flow(Pictures(64)).batch(32)
     monkeypatch.setattr(diagnosing, "seconds_of_sample", lambda program: 1e9)
-    assert diagnosing._in_quick_batches(flow, 0.4)._plan.batch.size == 1  # type: ignore[union-attr]
+    assert diagnosing._in_quick_batches(flow, 0.4).plan.batch.size == 1  # type: ignore[union-attr]
     monkeypatch.setattr(diagnosing, "seconds_of_sample", lambda program: 1e-9)
     assert diagnosing._in_quick_batches(flow, 0.4) is flow
 
@@ -105,7 +105,7 @@ def test_the_files_of_a_cached_source_are_those_of_the_source(tmp_path: Path) ->
     path = tmp_path / "a" / "0.png"
     path.parent.mkdir()
     path.write_bytes(encode_image(np.zeros((8, 8, 3), np.uint8), "png"))
-    leaf = cached(ps.Flow(ps.Images(tmp_path)).batch(1), at_source=True)._running.program.leaves[0].source
+    leaf = cached(ps.Flow(ps.Images(tmp_path)).batch(1), at_source=True).running.program.leaves[0].source
     assert files_of(leaf, [0]) == [path]
 
 

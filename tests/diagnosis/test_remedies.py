@@ -249,15 +249,15 @@ def test_cheap_remedies_leave_batches_as_they_are(name: str) -> None:
     after = [batch["image"].copy() for batch in cured.epoch(0)]
     cured.close()
     assert all(np.array_equal(one, other) for one, other in zip(before, after, strict=True))
-    assert (cured._plan, cured._options) != (flow._plan, flow._options)
+    assert (cured.plan, cured.options) != (flow.plan, flow.options)
 
 
 def test_a_cache_comes_before_what_is_random() -> None:
     flow = ps.Flow(Pictures(20)).shuffle().map(ps.augment.Resize(16)).map(ps.augment.RandomCrop(8)).batch(4)
     remedy = Remedy("cache", "", 2.0, "", is_cheap=True)
-    steps = applied(flow, remedy, Spelling())._plan.steps
+    steps = applied(flow, remedy, Spelling()).plan.steps
     assert [step.name for step in steps] == ["shuffle", "Resize", "cache", "RandomCrop", "batch"]
-    of_recipe = applied(flow, remedy, Spelling(caches_source=True))._plan.steps
+    of_recipe = applied(flow, remedy, Spelling(caches_source=True)).plan.steps
     assert [step.name for step in of_recipe][:2] == ["cache", "shuffle"] and Cache("memory") in steps
 
 

@@ -58,7 +58,7 @@ def check_once(case: Case, packs: Packs, ran: Ran) -> None:
     assert len({len(rank) for rank in ran.batches}) == 1  # all take the same number of steps
     is_plain = case.chosen in ("all", "interleave") and not case.counted and not case.counted_batches
     if is_plain and case.mixed == "no":
-        source = flow_of(case.run_as(world_size=1), packs)._running.planned.source
+        source = flow_of(case.run_as(world_size=1), packs).running.planned.source
         dealt = _dealt(len(source), case)
         assert sum(found.values()) == dealt
         assert set(found.values()) <= {0, 1} and set(+found) <= set(range(len(source)))

@@ -29,7 +29,7 @@ Batch = dict[str, Any]
 
 def batches(flow: Flow, epoch: int, rank: int = 0, world_size: int = 1, keep_all: bool = False) -> Iterator[Batch]:
     """The batches of an epoch that one rank must get."""
-    plan = flow._plan
+    plan = flow.plan
     part = part_of(plan)
     for passed, number, draws in _global_batches(plan, part, epoch, world_size, keep_all):
         size = len(draws)
@@ -40,20 +40,20 @@ def batches(flow: Flow, epoch: int, rank: int = 0, world_size: int = 1, keep_all
 
 def places(flow: Flow, epoch: int, world_size: int = 1) -> list[tuple[int, int]]:
     """The pass and the number in it of each batch; more ranks leave a short one out that fewer ranks get."""
-    part = part_of(flow._plan)
-    return [(passed, number) for passed, number, _ in _global_batches(flow._plan, part, epoch, world_size, False)]
+    part = part_of(flow.plan)
+    return [(passed, number) for passed, number, _ in _global_batches(flow.plan, part, epoch, world_size, False)]
 
 
 def order_of(flow: Flow, epoch: int) -> list[Drawn]:
     """What stands at each position of an epoch, before batches are cut."""
-    return list(part_of(flow._plan).order(epoch))
+    return list(part_of(flow.plan).order(epoch))
 
 
 def replaced(flow: Flow, epoch: int) -> list[tuple[int, int]]:
     """The bad samples of an epoch of one rank, each with the number of its substitute."""
-    part = part_of(flow._plan)
+    part = part_of(flow.plan)
     found = []
-    for passed, _, draws in _global_batches(flow._plan, part, epoch, 1, False):
+    for passed, _, draws in _global_batches(flow.plan, part, epoch, 1, False):
         for draw in draws:
             other, _ = _made_or_other(flow, part, draw, passed)
             if other != draw:
@@ -158,13 +158,11 @@ def _made_or_other(flow: Flow, part: Part, draw: Drawn, epoch: int) -> tuple[Dra
     try:
         return draw, made(part, draw)
     except Exception:
-        if flow._options.on_bad_sample != "substitute":
+        if flow.options.on_bad_sample != "substitute":
             raise
     positions = 2**31 if part.is_endless else len(list(part.order(epoch)))
     for attempt in range(1, 101):
-        bits = sample_bits(
-            flow._plan.seed, SUBSTITUTE, np.array([draw.epoch]), np.array([draw.key], np.uint64), attempt
-        )
+        bits = sample_bits(flow.plan.seed, SUBSTITUTE, np.array([draw.epoch]), np.array([draw.key], np.uint64), attempt)
         other = next(islice(part.order(epoch), int(bits[0]) % positions, None))
         try:
             return other, made(part, other)

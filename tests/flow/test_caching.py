@@ -511,7 +511,7 @@ class Slow:
         return {"values": np.random.default_rng(raw.index).random(2**16)}
 
 flow = ps.Flow(Slow(), workers=0).cache(sys.argv[1]).batch(4)
-flow._running.program
+flow.running.program
 sys.stdin.readline()  # all begin at once
 print("sum", repr(float(sum(batch["values"].sum() for batch in flow))))
 """

@@ -90,7 +90,7 @@ def test_an_iterator_that_waits_in_another_thread_is_told() -> None:
     entered.wait()
     closer = threading.Thread(target=flow.close)
     closer.start()
-    until(lambda: flow._running._closings == 1, "close was called")
+    until(lambda: flow.running._closings == 1, "close was called")
     release.set()
     closer.join()
     consumer.join()

@@ -195,7 +195,7 @@ def test_processes_end_with_the_last_reference_to_a_flow() -> None:
 
 @pytest.mark.parametrize("kind", IN_PROCESSES)
 def test_workers_may_become_more_and_fewer_while_they_work(kind: Any) -> None:
-    program = pictures().map(functions.with_process).batch(8)._running.program
+    program = pictures().map(functions.with_process).batch(8).running.program
     children = Children(program, kind, 1)
     rows = program.batch.size
     memory = np.frombuffer(children.make_memory(0, program.layout.slot_bytes(rows)), np.uint8)
@@ -218,7 +218,7 @@ def test_a_process_that_is_no_longer_needed_ends_also_when_its_epoch_is_left(tmp
     gate = functions.Gate(tmp_path, first=0)
     flow = ps.Flow(Pictures(8)).map(gate).batch(8)
     (tmp_path / "open").touch()
-    program = flow._running.program  # makes the first sample, for which the gate is open
+    program = flow.running.program  # makes the first sample, for which the gate is open
     (tmp_path / "open").unlink()
     before = held().processes
     children = Children(program, "process", 2)
@@ -345,7 +345,7 @@ def test_a_limited_function_is_still_random_and_the_same() -> None:
 
 
 def chosen(flow: Flow) -> Choice:
-    return choice_of(flow._running.program, flow._options)
+    return choice_of(flow.running.program, flow.options)
 
 
 def probed(monkeypatch: pytest.MonkeyPatch, efficiency: float, cores: int = 4) -> None:
@@ -411,7 +411,7 @@ def test_without_nameless_memory_there_are_threads_only(monkeypatch: pytest.Monk
 
 def test_the_probe_sees_whether_a_function_holds_the_gil() -> None:
     def efficiency(function: Any) -> float:
-        program = ps.Flow(Pictures(64)).map(function).batch(32)._running.program
+        program = ps.Flow(Pictures(64)).map(function).batch(32).running.program
         found = [probed.efficiency for _ in range(5) if (probed := probe(program)) is not None]
         return statistics.median(found)  # one of them may meet a busy machine
 
@@ -425,4 +425,4 @@ def test_the_probe_leaves_failures_to_the_run() -> None:
 
 
 def test_an_empty_source_needs_no_probe() -> None:
-    assert probe(ps.Flow(Pictures(0)).map(functions.with_process).batch(4)._running.program) is None
+    assert probe(ps.Flow(Pictures(0)).map(functions.with_process).batch(4).running.program) is None

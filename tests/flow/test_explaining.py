@@ -82,7 +82,7 @@ def test_steps_stand_as_they_were_written(pack: ps.Pack) -> None:
         .prefetch(2)
         .shard(0, 2)
     )
-    assert [step_words(step) for step in flow._plan.steps] == [
+    assert [step_words(step) for step in flow.plan.steps] == [
         "where(label=(0, 1))",
         "shuffle(window=2)",
         "map(RandomResizedCrop(8, scale=(0.5, 1.0)))",
@@ -160,9 +160,9 @@ def test_what_it_says_of_fusion_is_what_the_program_does(pack: ps.Pack) -> None:
     whole = ps.Flow(pack).map(Resize(8)).map(Normalize()).batch(4)
     half = ps.Flow(pack).map(Resize(8)).map(Grey()).batch(4)
     assert "with Resize and Normalize in one pass, straight into the batch" in whole.explain()
-    assert whole._running.program.leaves[0].fusion.links == 2  # type: ignore[union-attr]
+    assert whole.running.program.leaves[0].fusion.links == 2  # type: ignore[union-attr]
     assert "with Resize in one pass — " in half.explain()
-    assert half._running.program.leaves[0].fusion.links == 1  # type: ignore[union-attr]
+    assert half.running.program.leaves[0].fusion.links == 1  # type: ignore[union-attr]
 
 
 def test_sources_that_decode_by_themselves_are_named() -> None:
@@ -187,7 +187,7 @@ def test_the_order_and_how_well_it_mixes_are_stated(pack: ps.Pack) -> None:
     assert order(ps.Flow(pack).shuffle()).startswith("shuffled as a whole")
     assert "drawn with replacement" in order(ps.Flow(pack).sample("balanced"))
     windowed = ps.Flow(pack).shuffle(window=1)
-    assert f"{windowed.map(Resize(8)).batch(4)._running.planned.order.mixing:.1%} of the data" in order(windowed)  # type: ignore[attr-defined]
+    assert f"{windowed.map(Resize(8)).batch(4).running.planned.order.mixing:.1%} of the data" in order(windowed)  # type: ignore[attr-defined]
 
 
 def test_the_layout_of_a_batch_and_its_bytes_are_stated(pack: ps.Pack) -> None:
@@ -294,7 +294,7 @@ def test_the_constraint_that_binds_follows_from_the_numbers(state: Held, expecte
 def explained_after_work(flow: ps.Flow) -> str:
     for _ in flow.epoch(0):
         pass
-    flow._running.metrics.costs.hops["decode"].cpu_seconds += 1e6  # decoding is nearly all of the work
+    flow.running.metrics.costs.hops["decode"].cpu_seconds += 1e6  # decoding is nearly all of the work
     return flow.explain()
 
 

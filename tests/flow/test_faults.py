@@ -189,7 +189,7 @@ def test_workers_that_die_between_epochs_are_replaced(executor: str) -> None:
 
 
 def _listens(flow: Flow) -> bool:
-    return any(one.is_sound for one in flow._running.workers._idle)
+    return any(one.is_sound for one in flow.running.workers._idle)
 
 
 @pytest.mark.parametrize("executor", IN_PROCESSES)

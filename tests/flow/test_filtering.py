@@ -60,7 +60,7 @@ def test_a_filter_sees_what_the_steps_before_it_made() -> None:
 def test_a_filter_after_where_and_take_looks_at_no_other_samples() -> None:
     source = Counted(30)
     flow = ps.Flow(source, workers=0).where(label=1).take(3).filter(lambda sample: True)
-    assert flow.batch(9)._running.samples() == 3
+    assert flow.batch(9).running.samples() == 3
     assert source.decoded == [1, 4, 7]
 
 
@@ -196,7 +196,7 @@ def test_an_error_of_the_function_names_function_and_sample() -> None:
 def test_bad_samples_are_left_out_and_counted_where_substitutes_are_wanted(memory: Path) -> None:
     flow = ps.Flow(Counted(12, broken=(3, 4)), on_bad_sample="substitute").filter(is_first_class).batch(2)
     assert indices(flow) == [0, 6, 9]
-    assert "left out 2 samples" in flow._running.planned.notes[0]
+    assert "left out 2 samples" in flow.running.planned.notes[0]
     assert not memory.exists()
     with pytest.raises(ps.DataError, match=r"max_bad=1"):
         len(ps.Flow(Counted(12, broken=(3, 4)), on_bad_sample="substitute", max_bad=1).filter(is_first_class).batch(2))

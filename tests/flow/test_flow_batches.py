@@ -191,7 +191,7 @@ def test_a_function_cannot_change_what_the_next_one_sees_of_the_source() -> None
 
     flow = ps.Flow(Kept(4)).map(spoiling).batch(4)
     assert next(iter(flow))["value"].tolist() == [-1] * 4
-    assert next(iter(ps.Flow(flow._plan.source).batch(4)))["value"].tolist() == [0, 1, 2, 3]
+    assert next(iter(ps.Flow(flow.plan.source).batch(4)))["value"].tolist() == [0, 1, 2, 3]
 
 
 @pytest.mark.parametrize(

@@ -42,7 +42,7 @@ def test_what_is_fused_has_the_bits_of_one_step_after_the_other(stored: str, pla
     for step in PLANS[plan]:
         flow = flow.map(step)
     flow = flow.batch(4)
-    assert flow._running.program.leaves[0].fusion is not None
+    assert flow.running.program.leaves[0].fusion is not None
     for epoch in (0, 1):
         assert_as_reference(flow, epoch)
     assert_as_plain(flow)
@@ -66,7 +66,7 @@ def test_fused_clips_have_the_bits_of_frames_one_by_one(codec: str, label: Any, 
     for edge, step in (("repeat", 1), ("drop", 2)):
         flow = ps.Flow(pack, seed=5, fast_decode=False).clips(3, 2, label=label, edge=edge, step=step)
         flow = flow.shuffle().map(RandomResizedCrop(12)).map(HorizontalFlip()).batch(3)
-        assert flow._running.program.leaves[0].fusion is not None
+        assert flow.running.program.leaves[0].fusion is not None
         assert_as_reference(flow)
 
 
@@ -95,11 +95,11 @@ def test_boxes_follow_fused_images(packed: bool, tmp_path: Path) -> None:
     flow = (
         ps.Flow(source, seed=5, fast_decode=False).map(RandomCrop(14)).map(HorizontalFlip()).batch(5, shapes="ragged")
     )
-    assert flow._running.program.leaves[0].fusion is not None
+    assert flow.running.program.leaves[0].fusion is not None
     number = 0
     for batch in list(flow.epoch(0)):
         for row in range(len(batch["index"])):
-            sample = made(part_of(flow._plan), reference.order_of(flow, 0)[number])
+            sample = made(part_of(flow.plan), reference.order_of(flow, 0)[number])
             number += 1
             for name in ("image", "boxes", "box_label"):
                 assert reference.same(np.asarray(batch[name][row]), np.asarray(sample[name])), name
@@ -114,7 +114,7 @@ def test_masks_and_boxes_follow_images_of_a_pack_with_every_kind(tmp_path: Path)
 def test_half_of_a_chain_is_fused_and_the_rest_goes_on(photos: ps.Pack) -> None:
     flow = ps.Flow(photos, seed=5, fast_decode=False).shuffle().map(RandomResizedCrop(16)).map(_brighter)
     flow = flow.map(HorizontalFlip()).map(Normalize()).batch(4)
-    fusion = flow._running.program.leaves[0].fusion
+    fusion = flow.running.program.leaves[0].fusion
     assert fusion is not None and fusion.links == 1
     assert_as_reference(flow)
     assert_as_plain(flow)

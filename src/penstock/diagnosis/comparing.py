@@ -75,7 +75,7 @@ def settle(case: Case, seconds: float) -> None:
 
 def take(case: Case, seconds: float) -> Taken:
     """Run a flow for a turn; between turns nothing of it goes on, and the first batches of each do not count."""
-    together = min(max(case.flow._running.tuner.settings.workers, 1), MOST_BATCHES_AT_ONCE)
+    together = min(max(case.flow.running.tuner.settings.workers, 1), MOST_BATCHES_AT_ONCE)
     start, count, taken = 0.0, 0, Taken()
     with closing(batches_of(case.flow)) as batches:
         for batch in batches:

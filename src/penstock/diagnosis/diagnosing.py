@@ -36,7 +36,7 @@ from penstock.diagnosis.variants import (
 from penstock.diagnosis.verdicts import verdict_of
 from penstock.errors import PenstockError, RecipeError
 from penstock.flow.explaining.wording import source_words
-from penstock.flow.flow import Flow, rewritten
+from penstock.flow.flow import Flow
 from penstock.flow.making.collating import Ragged
 from penstock.flow.making.limiting import limited
 from penstock.flow.measuring.hops import HOPS, Costs
@@ -98,14 +98,14 @@ def measured(flow: Flow, case: Case, options: Options, spelling: Spelling) -> Pr
     reading, disk = _read(running, seconds)
     hardware = measured_hardware(disk)
     profiled = _profiled(running, feed, seconds)
-    source = running._plan.source
+    source = running.plan.source
     rate = np.inf if reading is None or source is None else reading_rate(reading, len(source), hardware.free_bytes)
     cost = cost_of(profiled, feed.deliver_cpu_seconds, float(rate))
     model = None if step is None else run_model(step, feed.batch, feed.rows, MODEL * seconds)
     together = None if step is None else run_feed(running, TOGETHER * seconds, step)
     if model is not None and together is not None and together.rate > model.rate:
         model = replace(model, seconds=1 / together.rate)  # it was seen to be faster than by itself
-    setup = Setup(cores(), flow._options.workers, feed.executor != "process")
+    setup = Setup(cores(), flow.options.workers, feed.executor != "process")
     setup = replace(setup, share=share_of(cost, setup, feed.rate, profiled.core_share(setup.cores)))
     return Present(
         flow,
@@ -127,15 +127,15 @@ def measured(flow: Flow, case: Case, options: Options, spelling: Spelling) -> Pr
 
 def _open(flow: Flow) -> None:
     """Let sources make what they make once, such as the index of a video: that is no measuring."""
-    if flow._running.has_random_access:
-        _ = flow._running.program
+    if flow.running.has_random_access:
+        _ = flow.running.program
 
 
 def _measurable(flow: Flow) -> tuple[Flow, int]:
     """A flow of its own, and the samples after which it has settled: with a cache, few samples that all fit."""
     if not has_cache(flow) or not can_be_tried(flow):
-        return rewritten(flow), 0
-    source = flow._plan.source
+        return flow.rewrite(), 0
+    source = flow.plan.source
     assert source is not None
     some = few(source, CACHED_SAMPLES)
     return on_source(flow, some), len(some)
@@ -143,7 +143,7 @@ def _measurable(flow: Flow) -> tuple[Flow, int]:
 
 def _in_quick_batches(flow: Flow, seconds: float) -> Flow:
     """Smaller batches where a batch of slow samples would take longer; without a model nobody looks at their size."""
-    batch, running = flow._plan.batch, flow._running
+    batch, running = flow.plan.batch, flow.running
     if batch is None or not running.has_random_access or running.program.makes_whole_batches:
         return flow
     size = int(seconds * cores() / seconds_of_sample(limited(running.program)))
@@ -152,17 +152,17 @@ def _in_quick_batches(flow: Flow, seconds: float) -> Flow:
 
 def _read(flow: Flow, seconds: float) -> tuple[Reading | None, Disk]:
     """Reading alone, of the first source; a stream cannot be read apart."""
-    if not flow._running.has_random_access:
+    if not flow.running.has_random_access:
         return None, Disk("unknown")
-    source = flow._running.program.leaves[0].source
+    source = flow.running.program.leaves[0].source
     reading = measured_reading(source, READING * seconds)
     return reading, measured_disk(reading.files, DISK * seconds)
 
 
 def _profiled(flow: Flow, feed: FeedRun, seconds: float) -> Profile:
     """Of hops by themselves; of a stream, what it cost while it ran."""
-    if flow._running.has_random_access:
-        return profile(flow._running.program, HOP_COSTS * seconds)
+    if flow.running.has_random_access:
+        return profile(flow.running.program, HOP_COSTS * seconds)
     costs = Costs()
     for moment in feed.moments:
         for hop in HOPS:
@@ -234,7 +234,7 @@ def _read_facts(present: Present) -> ReadFacts | None:
 
 def _batch_rows(present: Present) -> int:
     """Of the user's batches, also where smaller ones were measured."""
-    own, measured = present.flow._plan.batch, present.running._plan.batch
+    own, measured = present.flow.plan.batch, present.running.plan.batch
     return own.size if own is not None and own != measured else present.feed.rows
 
 
@@ -261,7 +261,7 @@ def _peak_bytes() -> int:
 
 def _input_factor(present: Present) -> float | None:
     """How many times the pixels of a batch's image a stored one has."""
-    source, size = present.flow._plan.source, output_size(present.flow)
+    source, size = present.flow.plan.source, output_size(present.flow)
     if source is None or size is None or not can_be_tried(present.flow):
         return None
     try:
@@ -272,7 +272,7 @@ def _input_factor(present: Present) -> float | None:
 
 
 def _name(flow: Flow) -> str:
-    plan = flow._plan
+    plan = flow.plan
     if plan.source is not None:
         return source_words(plan.source)
     return "a stream" if plan.stream is not None else f"a mixture of {len(plan.mixture.plans)} flows"  # type: ignore[union-attr]

@@ -50,13 +50,13 @@ class Present:
     @property
     def samples(self) -> int:
         """Of the source."""
-        source = self.flow._plan.source
+        source = self.flow.plan.source
         return 0 if source is None else len(source)
 
     @cached_property
     def stand_ins(self) -> Store:
         """As many samples as the present flow makes in the time of a trial; read already, where reading waits."""
-        source, reading = self.flow._plan.source, self.reading
+        source, reading = self.flow.plan.source, self.reading
         assert source is not None
         count = int(np.clip(self.trial_seconds * self.feed.rate, FEWEST, MOST))
         if reading is None or not reading.warm.one.is_waiting:
@@ -105,7 +105,7 @@ class Present:
     def for_trial(self, flow: Flow) -> Flow:
         """The flow as it is tried: in batches so small that they come often, where the user's come seldom."""
         size = max(int(LONGEST_IN_TURNS * self.trial_seconds * self.feed.rate), 1)
-        batch = flow._plan.batch
+        batch = flow.plan.batch
         return in_batches(flow, size) if self.is_slow and batch is not None and batch.size > size else flow
 
     def times_as_fast(self, flow: Flow, *, warm_samples: int = 0) -> float:

@@ -66,7 +66,7 @@ def _setting(remedy: Remedy | None, present: Present, deadline: float) -> Remedy
     """A remedy with what it really brings; what the cost model says of it where there is no time, or no way back."""
     if remedy is None or remedy.speed_up < WORTH_SAYING or not (remedy.is_cheap or remedy.name == "disk"):
         return remedy
-    if not present.flow._running.has_random_access or time.perf_counter() > deadline:
+    if not present.flow.running.has_random_access or time.perf_counter() > deadline:
         return remedy
     return trials.confirmed(remedy, present)
 
@@ -92,7 +92,7 @@ def _can_be_sent(present: Present) -> bool:
     from penstock.flow.workers.sendable import parcel_of
 
     try:
-        close_all(parcel_of(present.flow._running.program)[1])
+        close_all(parcel_of(present.flow.running.program)[1])
     except RecipeError:
         return False
     return True
@@ -113,7 +113,7 @@ def workers_remedy(present: Present) -> Remedy | None:
 
 def prefetch_remedy(present: Present) -> Remedy | None:
     """More batches ahead, where few are pinned and the model waits although the feed is fast enough."""
-    pinned = pinned_prefetch(present.flow._plan)
+    pinned = pinned_prefetch(present.flow.plan)
     if pinned is None or present.setup.workers == 0 or not waits_in_turn(present):
         return None
     return Remedy(

@@ -96,7 +96,7 @@ def run_feed(flow: Flow, seconds: float, step: Step | None = None, *, warm_sampl
 def _feed_run(flow: Flow, moments: list[Moment], settled: int | None, batch: Batch) -> FeedRun:
     """Without what was before settling; a flow that ended before has only its first batch left out."""
     counted = tuple(moments[settled:] if settled is not None else ()) or tuple(moments[1:] or moments)
-    settings, choice = flow._running.tuner.settings, flow._running.workers.choice
+    settings, choice = flow.running.tuner.settings, flow.running.workers.choice
     deliver = sum(moment.cpu_seconds["deliver"] for moment in counted) / sum(moment.samples for moment in counted)
     kind = "thread" if choice is None or not settings.workers else choice.kind
     return FeedRun(counted, deliver, kind, settings.workers, settings.prefetch, batch, len(batch["index"]))
@@ -113,7 +113,7 @@ def _is_enough(moments: list[Moment], settled: int | None, wanted: float) -> boo
 
 def batches_of(flow: Flow) -> Generator[Batch, None, None]:
     """Epoch after epoch; one without end begins anew each time it is run."""
-    running = flow._running
+    running = flow.running
     first = 0 if running.has_random_access and running.is_endless else None
     while True:
         is_empty = True
@@ -126,7 +126,7 @@ def batches_of(flow: Flow) -> Generator[Batch, None, None]:
 
 
 def _costs(flow: Flow) -> dict[str, tuple[float, float]]:
-    hops = flow._running.metrics.costs.hops
+    hops = flow.running.metrics.costs.hops
     return {hop: (hops[hop].cpu_seconds, hops[hop].wait_seconds) for hop in HOPS}
 
 

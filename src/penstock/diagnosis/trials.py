@@ -33,7 +33,7 @@ from penstock.diagnosis.variants import (
 from penstock.flow.budget import process_budget
 from penstock.flow.caching.memory_cache import SHARE_OF_BUDGET, MemoryCache
 from penstock.flow.explaining.wording import size_words
-from penstock.flow.flow import Flow, rewritten
+from penstock.flow.flow import Flow
 from penstock.flow.measuring.hops import HOPS
 from penstock.packing.reader import Pack
 from penstock.packing.writer import pack
@@ -58,7 +58,7 @@ def applied(flow: Flow, remedy: Remedy, spelling: Spelling) -> Flow:
     if remedy.name == "prefetch":
         return without_prefetch(flow)
     changed: dict[str, Any] = {"executor": "process"} if remedy.name == "executor" else {"workers": None}
-    return rewritten(flow, **changed)
+    return flow.rewrite(**changed)
 
 
 def confirmed(remedy: Remedy, present: Present) -> Remedy:
@@ -91,15 +91,15 @@ def cache_applies(present: Present) -> bool:
 def cache_remedy(present: Present) -> Remedy | None:
     """Keep decoded samples in memory, where all of them fit."""
     flow = present.flow
-    source = flow._plan.source
+    source = flow.plan.source
     assert source is not None
     some = present.stand_ins
     small = present.for_trial(cached(on_source(flow, some), at_source=present.spelling.caches_source))
-    caches = [_cache_of(leaf.source) for leaf in small._running.program.leaves]
+    caches = [_cache_of(leaf.source) for leaf in small.running.program.leaves]
     speed_up = present.times_as_fast(small, warm_samples=len(some))
-    choice = small._running.workers.choice
+    choice = small.running.workers.choice
     kept, count = sum(cache.kept_bytes for cache in caches), sum(cache.kept_samples for cache in caches)
-    limit = flow._options.memory or process_budget().limit
+    limit = flow.options.memory or process_budget().limit
     needs, room = kept / max(count, 1) * len(source), min(limit, process_budget().limit) * SHARE_OF_BUDGET
     if (
         not count or needs > room or (choice is not None and choice.kind == "process")
@@ -127,7 +127,7 @@ def _cache_of(source: Store) -> MemoryCache:
 
 def pack_applies(present: Present) -> bool:
     """Where reading and decoding are worth something, of what is not packed or is stored larger than it is seen."""
-    source = present.flow._plan.source
+    source = present.flow.plan.source
     if source is None or _read_and_decode_share(present) < WORTH_PACKING:
         return False
     # What is stored as it is comes from the same disk no faster.
@@ -141,7 +141,7 @@ def _is_packed(source: Store) -> bool:
 
 def pack_remedy(present: Present) -> Remedy | None:
     """Pack what is not packed, smaller where images are much larger than what is seen of them."""
-    source = present.flow._plan.source
+    source = present.flow.plan.source
     assert source is not None
     side = smaller_side(present.flow, source)
     with _trial_pack(present.stand_ins, side) as small:
@@ -248,14 +248,14 @@ def device_remedy(present: Present) -> Remedy | None:
 
 
 def batch_applies(present: Present) -> bool:
-    batch = present.flow._plan.batch
+    batch = present.flow.plan.batch
     is_small = batch is not None and batch.size <= SMALL_BATCH
     return is_small and present.step is not None and present.batch_seconds < LONGEST_BEGINNING
 
 
 def batch_remedy(present: Present) -> Remedy | None:
     """Larger batches, where a model or the feed spends its time on each batch and not on samples."""
-    batch = present.flow._plan.batch
+    batch = present.flow.plan.batch
     assert batch is not None and present.step is not None
     size = batch.size * BATCH_FACTOR
     try:

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from penstock.augment.steps import is_geometric
-from penstock.flow.flow import Flow, rewritten, source_cached
+from penstock.flow.flow import Flow, cache_source
 from penstock.flow.plans import Plan
 from penstock.flow.steps import Augment, Batch, Cache, Clips, Map, Prefetch, Repeat, Shuffle, Step
 from penstock.flow.streams.sequences import gives_batches
@@ -17,13 +17,13 @@ from penstock.samples import Store, Subset
 
 def can_be_tried(flow: Flow) -> bool:
     """Whether the plan can be put on other samples: one source with random access, whose items are samples."""
-    plan = flow._plan
+    plan = flow.plan
     return plan.source is not None and not gives_batches(plan.source) and len(plan.source) > 0
 
 
 def is_video(flow: Flow) -> bool:
     """Whether frames are decoded from the frames before them."""
-    source = flow._plan.source
+    source = flow.plan.source
     return source is not None and "Video" in source.images_at(np.zeros(0, np.int64)).store.kind.__name__
 
 
@@ -45,12 +45,12 @@ def _below(source: Store) -> Store:
 
 def on_source(flow: Flow, source: Store) -> Flow:
     """The plan on fewer samples, which come so often that epochs end about as often as they do."""
-    plan = flow._plan
+    plan = flow.plan
     assert plan.source is not None
     steps, times = plan.steps, math.ceil(len(plan.source) / max(len(source), 1))
     if times > 1 and not any(isinstance(step, Repeat) for step in steps):
         steps = _before_batch(steps, Repeat(times))
-    return rewritten(flow, replace(plan, source=source, steps=steps))
+    return flow.rewrite(replace(plan, source=source, steps=steps))
 
 
 def _before_batch(steps: tuple[Step, ...], step: Step) -> tuple[Step, ...]:
@@ -59,15 +59,15 @@ def _before_batch(steps: tuple[Step, ...], step: Step) -> tuple[Step, ...]:
 
 
 def has_cache(flow: Flow) -> bool:
-    return any(isinstance(step, Cache) for step in flow._plan.steps)
+    return any(isinstance(step, Cache) for step in flow.plan.steps)
 
 
 def cached(flow: Flow, *, at_source: bool = False) -> Flow:
     """What does not change from epoch to epoch is kept in memory; `at_source`, what the source gives."""
     if at_source:
-        return source_cached(flow, "memory")
-    plan = flow._plan
-    return rewritten(flow, replace(plan, steps=_cached(plan.steps)))
+        return cache_source(flow, "memory")
+    plan = flow.plan
+    return flow.rewrite(replace(plan, steps=_cached(plan.steps)))
 
 
 def _cached(steps: tuple[Step, ...]) -> tuple[Step, ...]:
@@ -82,7 +82,7 @@ def _ends_cache(step: Step) -> bool:
 
 def cached_behind(flow: Flow) -> str:
     """The name of the step that a cache comes behind; empty where it comes before all of them."""
-    steps = _cached(flow._plan.steps)
+    steps = _cached(flow.plan.steps)
     before = steps[: steps.index(Cache("memory"))]
     names = [step.name for step in before if isinstance(step, (Map, Augment, Shuffle, Clips))]
     return names[-1] if names else ""
@@ -90,15 +90,15 @@ def cached_behind(flow: Flow) -> str:
 
 def without_prefetch(flow: Flow) -> Flow:
     """How far ahead batches are made is no longer pinned."""
-    plan = flow._plan
-    return rewritten(flow, replace(plan, steps=tuple(one for one in plan.steps if not isinstance(one, Prefetch))))
+    plan = flow.plan
+    return flow.rewrite(replace(plan, steps=tuple(one for one in plan.steps if not isinstance(one, Prefetch))))
 
 
 def in_batches(flow: Flow, size: int) -> Flow:
     """The same samples in batches of another size."""
-    plan = flow._plan
+    plan = flow.plan
     steps = tuple(replace(step, size=size) if isinstance(step, Batch) else step for step in plan.steps)
-    return rewritten(flow, replace(plan, steps=steps))
+    return flow.rewrite(replace(plan, steps=steps))
 
 
 def pinned_prefetch(plan: Plan) -> int | None:
@@ -107,24 +107,24 @@ def pinned_prefetch(plan: Plan) -> int | None:
 
 def device_steps(flow: Flow) -> tuple[Augment, ...]:
     """Steps on pixels that a device could do instead."""
-    steps = [step for step in flow._plan.steps if isinstance(step, Augment)]
+    steps = [step for step in flow.plan.steps if isinstance(step, Augment)]
     return tuple(step for step in steps if not is_geometric(step.step))
 
 
 def without_device_steps(flow: Flow) -> Flow:
-    plan, left_out = flow._plan, device_steps(flow)
-    return rewritten(flow, replace(plan, steps=tuple(step for step in plan.steps if step not in left_out)))
+    plan, left_out = flow.plan, device_steps(flow)
+    return flow.rewrite(replace(plan, steps=tuple(step for step in plan.steps if step not in left_out)))
 
 
 def resizes(flow: Flow) -> bool:
     """Whether images are resized anyway, so that smaller ones may be stored."""
-    steps = [step.step for step in flow._plan.steps if isinstance(step, Augment)]
+    steps = [step.step for step in flow.plan.steps if isinstance(step, Augment)]
     return any(getattr(step, "shape", "") == "resize" for step in steps)
 
 
 def output_size(flow: Flow) -> tuple[int, int] | None:
     """Width and height of the images in a batch, where a step gives them one size."""
-    steps = [step.step for step in flow._plan.steps if isinstance(step, Augment)]
+    steps = [step.step for step in flow.plan.steps if isinstance(step, Augment)]
     sizes: list[tuple[int, int] | None] = [
         getattr(step, "output_size", None) for step in steps if getattr(step, "shape", "flip") != "flip"
     ]

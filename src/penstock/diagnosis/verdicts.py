@@ -81,7 +81,7 @@ def _hop(present: Present, limit: Limit) -> str:
 
 def _functions(present: Present) -> list[str]:
     """The functions of the user."""
-    running = present.flow._running
+    running = present.flow.running
     steps = functions_of(running.program) if running.has_random_access else ()
     return list(dict.fromkeys(function_name(step.function) for step in steps))
 
@@ -91,7 +91,7 @@ def _why(present: Present, limit: Limit) -> str:
     if limit.resource == "disk":
         return ", and waits for its bytes"
     if limit.resource == "lock":
-        names = lock_names(leaf.source for leaf in present.flow._running.program.leaves)
+        names = lock_names(leaf.source for leaf in present.flow.running.program.leaves)
         return f", and threads wait for {' and '.join(names) or 'a lock'}"
     if limit.resource == "gil":
         functions = ", ".join(_functions(present))

@@ -285,6 +285,27 @@ class Flow(Sealed):
         """End epochs that are under way, whose iterators then say so, and the workers that are kept between epochs."""
         self._running.close()
 
+    # The inward face: for the parts of Penstock that adapt, diagnose and train. It may change in any version.
+
+    @property
+    def plan(self) -> Plan:
+        """Inward: the source, the seed and the steps, as they were written."""
+        return self._plan
+
+    @property
+    def options(self) -> FlowOptions:
+        """Inward: how the flow was told to run."""
+        return self._options
+
+    @property
+    def running(self) -> Running:
+        """Inward: the plan at work: its program, its settings, and what was measured."""
+        return self._running
+
+    def rewrite(self, plan: Plan | None = None, **options: Any) -> Flow:
+        """Inward: a new flow of another plan, or that runs with other options; it begins at the first epoch."""
+        return _flow(self._plan if plan is None else plan, replace(self._options, **options))
+
 
 def _flow(plan: Plan, options: FlowOptions) -> Flow:
     flow = Flow.__new__(Flow)
@@ -293,14 +314,9 @@ def _flow(plan: Plan, options: FlowOptions) -> Flow:
     return flow
 
 
-def source_cached(flow: Flow, place: str | Path) -> Flow:
+def cache_source(flow: Flow, place: str | Path) -> Flow:
     """A flow whose samples are kept as their source gives them, before all steps; its batches stay the same."""
-    return _flow(replace(flow._plan, steps=(steps.Cache(place), *flow._plan.steps)), flow._options)
-
-
-def rewritten(flow: Flow, plan: Plan | None = None, **options: Any) -> Flow:
-    """A new flow of another plan, or that runs with other options; it begins at the first epoch."""
-    return _flow(flow._plan if plan is None else plan, replace(flow._options, **options))
+    return flow.rewrite(replace(flow.plan, steps=(steps.Cache(place), *flow.plan.steps)))
 
 
 def kinds_in(plan: Plan) -> list[Mapping[str, Kind]]:
@@ -331,13 +347,13 @@ def mix(
         raise RecipeError("mix needs at least one flow.")
     one_of("until", until, get_args(steps.Until))
     for number, flow in enumerate(flows):
-        if flow._plan.batch is not None or gives_batches(flow._plan.source):
+        if flow.plan.batch is not None or gives_batches(flow.plan.source):
             raise RecipeError(f"mix: flow {number} is batched already. Mix samples, then call batch once.")
-        if flow._plan.stream is not None:
+        if flow.plan.stream is not None:
             raise RecipeError(f"mix: flow {number} is a stream. Mix in the generator, or pack its samples first.")
     shares = checked_shares(weights, len(flows))
-    mixture = Mixture(tuple(flow._plan for flow in flows), shares, until)
-    return _flow(Plan(None, mixture, _seed(seed), ()), flows[0]._options)
+    mixture = Mixture(tuple(flow.plan for flow in flows), shares, until)
+    return _flow(Plan(None, mixture, _seed(seed), ()), flows[0].options)
 
 
 def _seed(seed: Any) -> int:

@@ -179,5 +179,5 @@ def _differs(field: Field) -> bool:
 
 
 def _batched(flow: Flow, batch_size: int) -> Flow:
-    has_batches = flow._running.has_batches or gives_batches(flow._plan.source)
+    has_batches = flow.running.has_batches or gives_batches(flow.plan.source)
     return flow if has_batches else flow.batch(batch_size, shapes="ragged")

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from penstock.flow.flow import Flow, source_cached
+from penstock.flow.flow import Flow, cache_source
 from penstock.tasks.task import batched
 from penstock.training.loaders import FlowLoader
 from penstock.training.options import FeedOptions
@@ -69,7 +69,7 @@ class Feed:
         place = self.options.cache
         if place is None:
             return flow
-        return source_cached(flow, place if place == "memory" else Path(place) / split)
+        return cache_source(flow, place if place == "memory" else Path(place) / split)
 
     def sample_count(self) -> int:
         """Samples of an epoch, which may be drawn more than once or not at all."""

@@ -22,7 +22,7 @@ class Epochs:
     """Which epoch comes next, and how far the consumer is."""
 
     def __init__(self, flow: Flow) -> None:
-        self._running = flow._running
+        self._running = flow.running
         if not self._running.has_batches:
             raise RecipeError("the plan has no batch: add .batch(size).")
         self._asked: int | None = None  # by set_epoch, for the next epoch that begins

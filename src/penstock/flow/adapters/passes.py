@@ -28,7 +28,7 @@ class Passes:
 
     def __init__(self, flow: Flow) -> None:
         self._epochs = Epochs(flow)
-        self._running = flow._running
+        self._running = flow.running
         self._lock = threading.Lock()
         self._epoch = self._running.reached.epoch
         self._is_inside = False  # between on_epoch_begin and on_epoch_end
