@@ -36,13 +36,13 @@ class Timed:
 
 
 def main() -> None:
-    native = kernel._extension()
+    native = kernel.native_extension()
     if native is None:
         raise SystemExit("the kernel is not built: there is nothing that releases the GIL.")
     timed = {name: Timed(getattr(native, name)) for name in ("decode_range", "decode_places", "pixels_range")}
     watched = SimpleNamespace(**{name: getattr(native, name) for name in dir(native)})
     watched.__dict__.update(timed)
-    kernel._extension = lambda: watched  # type: ignore[assignment]
+    kernel.native_extension = lambda: watched  # type: ignore[assignment]
     flow = flow_of(json.loads(sys.argv[1]))
     held = []
     for epoch in range(PASSES):

@@ -22,7 +22,7 @@ from penstock.codecs.kernel import Failure, Target, decode_range, fallback, pixe
 from penstock.codecs.kernel.targets import Job, checked_views
 from penstock.errors import RecipeError
 
-built = pytest.mark.skipif(kernel._extension() is None, reason="the kernel was not built")
+built = pytest.mark.skipif(kernel.native_extension() is None, reason="the kernel was not built")
 NORMALISED = Target(60, 40, "chw-float32", (120.0, 110.0, 100.0), (1.0, 1.0, 1.0))
 
 
@@ -75,7 +75,7 @@ def made_both_ways(monkeypatch: pytest.MonkeyPatch, make: Callable[[NDArray[Any]
     """What the kernel and then the fallback write."""
     outs = [np.zeros_like(out) for _ in range(2)]
     assert make(outs[0]) == []
-    monkeypatch.setattr(kernel, "_extension", lambda: None)
+    monkeypatch.setattr(kernel, "native_extension", lambda: None)
     assert make(outs[1]) == []
     return outs
 
@@ -185,7 +185,7 @@ def other_kinds() -> dict[str, bytes]:
 @built
 @pytest.mark.parametrize("kind", other_kinds())
 def test_the_extension_leaves_other_kinds_to_the_fallback(kind: str) -> None:
-    extension, data, out = kernel._extension(), other_kinds()[kind], np.zeros((1, 48, 64, 3), np.uint8)
+    extension, data, out = kernel.native_extension(), other_kinds()[kind], np.zeros((1, 48, 64, 3), np.uint8)
     assert extension is not None
     views = np.array([[0, 0, 64, 48, 64, 48, 0, 0]])
     missed = extension.decode_range((data,), views, np.zeros(1, np.uint8), out, None, 64, 48, 0, False, False)
@@ -195,7 +195,7 @@ def test_the_extension_leaves_other_kinds_to_the_fallback(kind: str) -> None:
 
 @built
 def test_the_extension_checks_what_it_is_given_itself() -> None:
-    extension, data = kernel._extension(), jpeg(soft_picture(64, 48))
+    extension, data = kernel.native_extension(), jpeg(soft_picture(64, 48))
     assert extension is not None
     views, flips, out = np.array([[0, 0, 8, 6, 8, 6, 0, 0]]), np.zeros(1, np.uint8), np.zeros((1, 6, 8, 3), np.uint8)
     places, pixels = np.array([[0, 0, 8, 6]]), bytes(8 * 6 * 3)

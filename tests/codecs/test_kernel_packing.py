@@ -24,7 +24,7 @@ C_SOURCES = Path(kernel.__file__).parent / "c"
 PROGRAM = Path(__file__).with_name("packing_mutations.c")
 TRIES = 4000
 
-needs_kernel = pytest.mark.skipif(kernel._extension() is None, reason="the kernel is not built here")
+needs_kernel = pytest.mark.skipif(kernel.native_extension() is None, reason="the kernel is not built here")
 
 
 def memory(size: int) -> memoryview:
@@ -61,7 +61,7 @@ def test_what_cannot_be_read_is_left_to_the_caller_and_moves_nothing_else(tmp_pa
 def test_a_file_that_changed_since_it_was_looked_at_is_not_taken(tmp_path: Path) -> None:
     names = tuple(map(os.fsencode, written(tmp_path, b"longer", b"newer", b"same")))
     states, is_read = np.empty((3, 2), np.int64), np.empty(3, np.uint8)
-    native = kernel._extension()
+    native = kernel.native_extension()
     assert native is not None
     native.look_at_files(names, states)
     states[0, 0] -= 1
@@ -74,7 +74,7 @@ def test_a_file_that_changed_since_it_was_looked_at_is_not_taken(tmp_path: Path)
 def test_the_kernel_refuses_memory_that_is_too_small(tmp_path: Path) -> None:
     names = tuple(map(os.fsencode, written(tmp_path, b"12345", b"6789")))
     states, is_read = np.empty((2, 2), np.int64), np.empty(2, np.uint8)
-    native = kernel._extension()
+    native = kernel.native_extension()
     assert native is not None
     native.look_at_files(names, states)
     with pytest.raises(ValueError, match="larger than the memory"):
@@ -92,7 +92,7 @@ def test_the_kernel_refuses_memory_that_is_too_small(tmp_path: Path) -> None:
 
 
 def test_without_the_kernel_everything_is_left_to_the_caller(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(kernel, "_extension", lambda: None)
+    monkeypatch.setattr(kernel, "native_extension", lambda: None)
     assert read_files(written(tmp_path, b"content"), memory) == [None]
     assert measure_halved([jpeg(soft_picture(300, 300))], 256) == [None]
 

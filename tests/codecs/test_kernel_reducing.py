@@ -25,7 +25,7 @@ BT709, UNSPECIFIED, BT601, SMPTE170M, BT2020 = 1, 2, 5, 6, 9
 FORMATS = ["yuv420p", "yuv422p", "yuv444p", "yuvj420p"]
 CENTRE, LEFT = Siting(0, 0), Siting(1, 0)
 
-pytestmark = pytest.mark.skipif(kernel._extension() is None, reason="the kernel is not built here")
+pytestmark = pytest.mark.skipif(kernel.native_extension() is None, reason="the kernel is not built here")
 
 
 def scene(
@@ -136,7 +136,7 @@ def test_other_formats_are_left_to_swscale(format_name: str) -> None:
 
 
 def test_without_the_kernel_swscale_does_all(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(kernel, "_extension", lambda: None)
+    monkeypatch.setattr(kernel, "native_extension", lambda: None)
     assert siting_of(scene()) is None
 
 
@@ -182,7 +182,7 @@ def test_a_frame_as_small_as_the_trial_stays_as_it_is() -> None:
     ],
 )
 def test_the_kernel_refuses_what_does_not_fit(changes: dict[str, Any], problem: str) -> None:
-    native: Any = kernel._extension()
+    native: Any = kernel.native_extension()
     given: dict[str, Any] = {
         "planes": (bytes(64 * 48), bytes(32 * 24), bytes(32 * 24)),
         "lines": (64, 32, 32),

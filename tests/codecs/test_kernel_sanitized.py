@@ -20,7 +20,7 @@ TRIES = 20_000
 @pytest.fixture(scope="module")
 def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The kernel without Python, under AddressSanitizer and UndefinedBehaviorSanitizer."""
-    if shutil.which("cc") is None or kernel._extension() is None:
+    if shutil.which("cc") is None or kernel.native_extension() is None:
         pytest.skip("there is no compiler, or no libjpeg-turbo to build with")
     target = tmp_path_factory.mktemp("sanitized") / "kernel_mutations"
     files = [str(path) for path in [*SOURCES.glob("*.c"), PROGRAM] if not path.name.endswith("module.c")]

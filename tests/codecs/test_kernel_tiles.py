@@ -24,7 +24,8 @@ FILE_BYTES = 1 << 20
 WIDE = 150_000  # of which memory holds one row at a time; a row of twice that is more than it holds
 
 needs_kernel = pytest.mark.skipif(
-    kernel._extension() is None or os.name == "nt", reason="the kernel is not built here, or leaves tiles to the caller"
+    kernel.native_extension() is None or os.name == "nt",
+    reason="the kernel is not built here, or leaves tiles to the caller",
 )
 
 
@@ -98,7 +99,7 @@ def test_sizes_that_do_not_fit_together_are_refused(
 
 @needs_kernel
 def test_offsets_and_memory_of_another_kind_are_refused(content: Any) -> None:
-    native: Any = kernel._extension()
+    native: Any = kernel.native_extension()
     with pytest.raises(ValueError, match="8 bytes"):
         native.read_tiles(content[1], bytes(15), 48, 0, image())
     with pytest.raises((BufferError, ValueError)):
@@ -125,7 +126,7 @@ def test_what_the_system_says_is_raised(tmp_path: Path) -> None:
 
 
 def test_without_the_kernel_tiles_are_left_to_the_caller(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(kernel, "_extension", lambda: None)
+    monkeypatch.setattr(kernel, "native_extension", lambda: None)
     assert not read_tiles(0, np.zeros(2, np.int64), 48, 0, image())
 
 

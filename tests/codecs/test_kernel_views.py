@@ -25,10 +25,10 @@ MANY = settings(max_examples=150, deadline=None, suppress_health_check=[HealthCh
 def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     """Which of the two ways makes samples."""
     name: str = request.param
-    if name == "kernel" and kernel._extension() is None:
+    if name == "kernel" and kernel.native_extension() is None:
         pytest.skip("the kernel was not built")
     if name == "fallback":
-        monkeypatch.setattr(kernel, "_extension", lambda: None)
+        monkeypatch.setattr(kernel, "native_extension", lambda: None)
     yield name
 
 

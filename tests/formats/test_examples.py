@@ -65,14 +65,14 @@ def test_what_stands_around_a_feature_is_the_rest_of_the_record_in_both_ways(
     found = records_around(name, pieces)
     with pytest.MonkeyPatch.context() as patch:
         # Here alone: without the kernel the checksums would take seconds.
-        patch.setattr(example_records, "kernel", SimpleNamespace(_extension=lambda: None))
+        patch.setattr(example_records, "kernel", SimpleNamespace(native_extension=lambda: None))
         assert records_around(name, pieces) == found
     records = [before + bytes(size) + behind for size, (before, behind) in zip(several, found, strict=True)]
     assert records == [frame(encode_example({**others, name: bytes(size)})) for size in several]
 
 
 def test_pieces_that_are_not_three_of_each_are_refused() -> None:
-    native: Any = kernel._extension()
+    native: Any = kernel.native_extension()
     if native is None:
         pytest.skip("the extension is not built")
     with pytest.raises(TypeError, match="three pieces"):
@@ -104,7 +104,7 @@ def test_features_are_found_where_they_are_in_both_ways(several: list[dict[str, 
     data, wanted = b"".join(contents), tuple({*(name for one in several for name in one), absent})
     found, is_example = find_features(data, places, wanted)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(kernel, "_extension", lambda: None)
+        patch.setattr(kernel, "native_extension", lambda: None)
         plain, is_plain = find_features(data, places, wanted)
     np.testing.assert_array_equal(found, plain)
     assert is_example.all() and is_plain.all()
@@ -122,7 +122,7 @@ def test_any_bytes_are_an_example_or_an_error_in_both_ways(data: bytes) -> None:
     place, wanted = np.array([[0, len(data)]], np.int64), ("", "a", "image")
     is_example = find_features(data, place, wanted)[1]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(kernel, "_extension", lambda: None)
+        patch.setattr(kernel, "native_extension", lambda: None)
         assert find_features(data, place, wanted)[1].tolist() == is_example.tolist()
 
 
@@ -137,7 +137,7 @@ def test_damaged_examples_give_the_same_in_both_ways(features: dict[str, Any], p
     place, wanted = np.array([[0, len(data)]], np.int64), ("a", "n", "f")
     found, is_example = find_features(data, place, wanted)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(kernel, "_extension", lambda: None)
+        patch.setattr(kernel, "native_extension", lambda: None)
         plain, is_plain = find_features(data, place, wanted)
     assert is_example.tolist() == is_plain.tolist()
     if is_example[0]:

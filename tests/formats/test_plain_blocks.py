@@ -33,8 +33,8 @@ def described(path: Path, **options: Any) -> RasterFile:
 def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Which of the two ways reads tiles."""
     if request.param == "fallback":
-        monkeypatch.setattr(kernel, "_extension", lambda: None)
-    elif kernel._extension() is None:
+        monkeypatch.setattr(kernel, "native_extension", lambda: None)
+    elif kernel.native_extension() is None:
         pytest.skip("the kernel was not built")
 
 

@@ -16,8 +16,8 @@ from penstock.formats.tfrecord.framing import are_whole, frame, is_whole, masked
 def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     """Both ways to the same answers."""
     if request.param == "python":
-        monkeypatch.setattr(kernel, "_extension", lambda: None)
-    elif kernel._extension() is None:
+        monkeypatch.setattr(kernel, "native_extension", lambda: None)
+    elif kernel.native_extension() is None:
         pytest.skip("the extension is not built")
     return str(request.param)
 
@@ -45,7 +45,7 @@ def test_the_checksum_is_that_of_the_standard(way: str, data: bytes, expected: i
 
 @given(st.integers(0, 20_000), st.integers(0, 7))
 def test_the_extension_and_python_have_the_same_checksum(size: int, start: int) -> None:
-    if kernel._extension() is None:
+    if kernel.native_extension() is None:
         pytest.skip("the extension is not built")
     data = np.random.default_rng(size).integers(0, 256, size + start, dtype=np.uint8).tobytes()
     crc = tfrecord._crc32c(data[start:])
@@ -122,7 +122,7 @@ def test_a_huge_length_with_a_right_checksum_costs_no_memory(way: str, length: i
 
 
 def test_places_outside_of_the_data_are_refused() -> None:
-    native: Any = kernel._extension()
+    native: Any = kernel.native_extension()
     if native is None:
         pytest.skip("the extension is not built")
     answer = np.zeros(1, np.uint8)

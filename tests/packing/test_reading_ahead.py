@@ -35,7 +35,7 @@ def test_the_pack_is_the_same_without_the_kernel_and_in_processes(
     assert pack.manifest.statistics["images"] == SAMPLE_COUNT
     ps.pack(ps.Images(photographs), tmp_path / "processes.pack", executor="process", workers=2)
     assert folder_bytes(tmp_path / "processes.pack") == folder_bytes(tmp_path / "ahead.pack")
-    monkeypatch.setattr(kernel, "_extension", lambda: None)
+    monkeypatch.setattr(kernel, "native_extension", lambda: None)
     plain = ps.pack(ps.Images(photographs), tmp_path / "plain.pack")
     ahead, found = folder_bytes(tmp_path / "ahead.pack"), folder_bytes(tmp_path / "plain.pack")
     # The statistics are in pack.json: a decoder of another version may round another way, but not by more than that.

@@ -67,7 +67,7 @@ def decode_range(
     one_of("reduced", reduced, get_args(Reduced))
     held = targets.check_sources(sources)
     job = _checked_job(len(held), crops, flips, out, target, fill)
-    native = _extension()
+    native = native_extension()
     if native is None:
         return fallback.decode_positions(range(len(held)), held, job, reduced=reduced, fast=fast)
     rest = job.table, target.width, target.height, fill, reduced != "never", fast
@@ -164,7 +164,7 @@ def pixels_range(
     """
     held, found = targets.check_buffers(buffers), targets.checked_places(places)
     job = _checked_job(len(found), crops, flips, out, target, fill)
-    native = _extension()
+    native = native_extension()
     if native is None:
         return fallback.pick_positions(held, found, job)
     missed = native.pixels_range(held, found, job.views, job.flips, out, job.table, target.width, target.height, fill)
@@ -182,12 +182,12 @@ def _checked_job(
 
 def which() -> str:
     """What decodes JPEGs here, with its version: part of a plan's fingerprint, because pixels depend on it."""
-    native = _extension()
+    native = native_extension()
     return fallback.libraries() if native is None else f"{native.LIBRARY} kernel"
 
 
 @functools.cache
-def _extension() -> ModuleType | None:
+def native_extension() -> ModuleType | None:
     """The C extension, unless it was not built or PENSTOCK_KERNEL=fallback is set; looked up once."""
     wish = os.environ.get(SWITCH, "auto")
     if wish not in ("auto", "fallback"):

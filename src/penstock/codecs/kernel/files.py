@@ -25,7 +25,7 @@ def read_files(paths: Sequence[str], allocate: Callable[[int], memoryview]) -> l
     None stands for what is best read by itself: files that cannot be read, which then say why, or that change
     meanwhile, and everything where the kernel is not built.
     """
-    native = kernel._extension()
+    native = kernel.native_extension()
     if native is None:
         return [None] * len(paths)
     names = tuple(os.fsencode(path) for path in paths)

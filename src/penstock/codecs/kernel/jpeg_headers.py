@@ -15,7 +15,7 @@ def jpeg_headers(images: Sequence[Any]) -> list[Header | None]:
     """What `read_header` says of JPEGs without EXIF, but not whether they are progressive; None for all other images,
     and for those that are damaged.
     """
-    native = kernel._extension()
+    native = kernel.native_extension()
     if native is None:
         return [None] * len(images)
     found = np.empty((len(images), 4), np.int64)

@@ -22,7 +22,7 @@ class HalvedSums(NamedTuple):
 
 def measure_halved(images: Sequence[Any], least_side: int) -> list[HalvedSums | None]:
     """The sums of encoded images; None for all but whole JPEGs, grey or RGB, with both sides from `least_side` on."""
-    native = kernel._extension()
+    native = kernel.native_extension()
     if native is None:
         return [None] * len(images)
     found = np.empty((len(images), 7), np.uint64)

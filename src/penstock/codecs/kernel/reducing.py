@@ -58,7 +58,7 @@ class Reduction(NamedTuple):
 def sitings(format_name: str) -> list[Siting]:
     """Where chroma of this format may lie; nowhere if the kernel cannot reduce it or is not built."""
     bits = _CHROMA_BITS.get(format_name)
-    if bits is None or kernel._extension() is None:
+    if bits is None or kernel.native_extension() is None:
         return []
     across, down = ((0, 1) if bits[0] else (0,)), ((0, 1, -1) if bits[1] else (0,))
     return [Siting(x, y) for y in down for x in across]
@@ -100,6 +100,6 @@ def reduced_planes(planes: Sequence[Any], reduction: Reduction, out: Pixels | No
         return None
     width, height = reduction.size
     pixels = np.empty((height, width, 3), np.uint8) if out is None else out
-    native: Any = kernel._extension()
+    native: Any = kernel.native_extension()
     native.planes_to_rgb((luma, blue, red), lines, *reduction, pixels)
     return pixels

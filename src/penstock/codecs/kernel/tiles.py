@@ -18,5 +18,5 @@ def read_tiles(
     `offsets` is where the rows of each tile begin in the file, each of `row_bytes`; of the first tile so many bytes lie
     left of the image. EOFError where the file ends within them.
     """
-    native: Any = kernel._extension()
+    native: Any = kernel.native_extension()
     return native is not None and native.read_tiles(descriptor, offsets, row_bytes, left_bytes, out)

@@ -42,7 +42,7 @@ def find_features(
     found = np.zeros((len(places), len(names), _COLUMNS), np.int64)
     is_example = np.zeros(len(places), np.bool_)
     texts = tuple(name.encode() for name in names)
-    native = kernel._extension()
+    native = kernel.native_extension()
     if native is not None:
         native.find_features(data, np.ascontiguousarray(places, np.int64), texts, found, is_example)
         return found, is_example

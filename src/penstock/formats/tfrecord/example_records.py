@@ -14,7 +14,7 @@ def records_around(name: str, pieces: tuple[Any, ...]) -> list[tuple[bytes, byte
 
     Three pieces are given of each Example: the entries of the features before it, its bytes, and the entries behind it.
     """
-    native = kernel._extension()
+    native = kernel.native_extension()
     if native is not None:
         found: list[tuple[bytes, bytes]] = native.frame_examples(pieces, name.encode())
         return found

@@ -32,7 +32,7 @@ class UnreadableRecord(UnreadableImage):
 
 def masked_crc32c(data: Any) -> int:
     """The checksum that TFRecords keep of `data` (bytes or a buffer)."""
-    native = kernel._extension()
+    native = kernel.native_extension()
     if native is not None:
         return int(native.masked_crc32c(data))
     crc = _crc32c(bytes(data))
@@ -47,7 +47,7 @@ def frame(payload: Any) -> bytes:
 
 def ends_of_records(pieces: tuple[Any, ...]) -> list[tuple[bytes, bytes]]:
     """What records have before and behind their payloads; three pieces are the payload of each, copied by nobody."""
-    native = kernel._extension()
+    native = kernel.native_extension()
     if native is not None:
         found: list[tuple[bytes, bytes]] = native.frame(pieces)
         return found
@@ -88,7 +88,7 @@ class Scanned(NamedTuple):
 
 def scan(data: Any) -> Scanned:
     """Find the records of a whole file; the checksum of every length is checked, payloads are not touched."""
-    native = kernel._extension()
+    native = kernel.native_extension()
     step = _scan_in_python if native is None else native.scan_records
     position, why, pieces = 0, _FULL, []
     while why == _FULL:
@@ -129,7 +129,7 @@ def _scan_in_python(data: Any, position: int, places: NDArray[np.int64]) -> tupl
 
 def are_whole(buffers: tuple[Any, ...], places: NDArray[np.int64]) -> NDArray[np.bool_]:
     """Whether each payload (n×3: number of the buffer, offset, length) has its checksum behind it; without the GIL."""
-    native = kernel._extension()
+    native = kernel.native_extension()
     if native is None:
         return np.array([is_whole(buffers[number], *place) for number, *place in places.tolist()], bool)
     answer = np.empty(len(places), np.bool_)
