@@ -16,6 +16,7 @@ from tests.flow.small_flows import assert_as_reference
 import penstock as ps
 from made_sources import EveryKind, Reels
 from penstock.augment import CenterCrop, HorizontalFlip, Normalize, RandomCrop, RandomResizedCrop, Resize
+from penstock.flow.measuring.hops import HOPS
 
 
 @pytest.fixture(scope="module")
@@ -130,3 +131,12 @@ def test_fast_decoding_stays_close_to_the_exact_one(photos: ps.Pack) -> None:
         for fast in (False, True)
     )
     assert 0 < np.abs(exact.astype(int) - fast.astype(int)).max() < 60
+
+
+@pytest.mark.parametrize("codec", [None, "raw"])
+def test_every_hop_counts_every_sample_of_a_fused_flow(codec: str | None, tmp_path: Path) -> None:
+    how = {} if codec is None else {"codec": codec, "size": "30x27"}
+    pack = ps.pack(Photos(10), tmp_path / "a.pack", progress=False, **how)
+    flow = ps.Flow(pack, workers=0).map(RandomResizedCrop(24)).batch(4)
+    assert sum(len(batch["index"]) for batch in flow) == 10
+    assert {hop: cost["items"] for hop, cost in flow.metrics()["hops"].items()} == dict.fromkeys(HOPS, 10)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pandas as pd
+import pytest
 
 import penstock as ps
 from commands import run_installed
@@ -14,6 +15,7 @@ from penstock.cli.demo_data import SHAPES, write_shapes
 ONE_THREAD = {"OMP_NUM_THREADS": "1", "COLUMNS": "200"}
 
 
+@pytest.mark.slow
 def test_from_class_folders_to_a_table_of_answers(tmp_path: Path) -> None:
     write_shapes(tmp_path / "shapes", count=180)
     new = write_shapes(tmp_path / "new", count=210)

@@ -111,6 +111,7 @@ def test_a_video_that_is_no_video_is_named_beside_the_others(lab: Path) -> None:
     assert "m0_broken.mp4" in refused.err and "m9_broken.mp4" in refused.err and "Traceback" not in refused.err
 
 
+@pytest.mark.slow
 def test_one_real_video_is_split_in_time(shared_data: Path, tmp_path: Path) -> None:
     flies = shared_data / "video" / "flies_courtship_120s"
     command = ("pack", "videos", f"{flies}.mp4", "--labels", f"{flies}_labels.csv", "--size", "64x64", "--quiet")

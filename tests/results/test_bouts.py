@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from penstock.results.bouts import (
     background_of,
     bouts_table,
+    fill_emptied,
     painted,
     runs_of,
     shortest_bouts,
@@ -116,3 +117,16 @@ def test_a_table_without_bouts_has_all_columns() -> None:
 def test_the_last_frame_lasts_as_long_as_frames_usually_do() -> None:
     assert stop_times(np.array([0.0, 0.5, 1.0, 3.0])).tolist() == [0.5, 1.0, 3.0, 3.5]
     assert stop_times(np.array([2.0])).tolist() == [2.0]
+
+
+def test_frames_that_lost_their_behaviour_get_the_more_likely_of_the_two_beside_them() -> None:
+    present = np.array([[1, 0], [0, 0], [0, 0], [0, 1], [0, 0]])
+    emptied = ~present.any(axis=1)
+    for likely, expected in (([0.9, 0.1], [0, 0, 0, 1, 1]), ([0.1, 0.9], [0, 1, 1, 1, 1])):
+        filled = fill_emptied(present, emptied, np.tile(likely, (5, 1)))
+        assert filled.argmax(axis=1).tolist() == expected and (filled.sum(axis=1) == 1).all()
+
+
+def test_frames_without_any_behaviour_beside_them_stay_empty() -> None:
+    present = np.zeros((3, 2), np.int8)
+    assert not fill_emptied(present, np.ones(3, bool), np.full((3, 2), 0.4)).any()

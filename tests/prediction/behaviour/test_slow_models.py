@@ -77,6 +77,7 @@ def test_a_slow_model_predicts_what_its_network_says(
         np.testing.assert_allclose(quick[name], values, atol=1e-4 * max(1, np.abs(values).max()), err_msg=name)
 
 
+@pytest.mark.slow
 def test_a_slow_model_predicts_in_bfloat16(slow_model: Any, video: Path, tmp_path: Path) -> None:
     ps.predict(slow_model, [video], output=tmp_path / "short", precision="bf16")
     probabilities = outputs(tmp_path / "short")["sequence/P"]

@@ -48,6 +48,7 @@ def counted(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     return looked
 
 
+@pytest.mark.slow
 def test_a_killed_prediction_goes_on_with_the_same_command(
     crowns_run: ps.Run, raster: Callable[..., Path], tmp_path: Path, counted: list[int]
 ) -> None:
@@ -70,6 +71,7 @@ def test_a_killed_prediction_goes_on_with_the_same_command(
     assert output.read_text().replace("crowns", "whole") == uninterrupted.read_text().replace("crowns", "whole")
 
 
+@pytest.mark.slow
 def test_other_work_under_the_same_name_begins_anew(
     crowns_run: ps.Run, raster: Callable[..., Path], tmp_path: Path, counted: list[int]
 ) -> None:
