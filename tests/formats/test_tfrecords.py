@@ -375,7 +375,7 @@ def test_records_of_another_kind_are_told(tmp_path: Path) -> None:
 def test_boxes_and_classes_that_do_not_fit_together_are_told(tmp_path: Path) -> None:
     wrong = {**detected(2), "image/object/class/label": [1], "image/object/class/text": ["crown"]}
     source = ps.TFRecords(write_records(tmp_path / "a.tfrecord", [detected(1), wrong]))
-    with pytest.raises(ps.HopError, match="record 1 at byte .*it has 2 boxes and 1 classes of boxes"):
+    with pytest.raises(ps.HopError, match="record 1 at byte .*it has 2 boxes and 1 class of boxes"):
         source[1]
 
 

@@ -113,7 +113,7 @@ def test_wrong_input_is_refused() -> None:
     boxes = np.array([[0.0, 0, 1, 1]])
     with pytest.raises(RecipeError, match="iou=1.5"):
         suppress(boxes, np.ones(1), iou=1.5)
-    with pytest.raises(RecipeError, match="1 boxes and 2 scores"):
+    with pytest.raises(RecipeError, match="1 box and 2 scores"):
         suppress(boxes, np.ones(2), iou=0.5)
     with pytest.raises(RecipeError, match="no finite number"):
         suppress(boxes * np.nan, np.ones(1), iou=0.5)

@@ -65,7 +65,7 @@ def test_frames_can_be_those_of_the_files(mice: tuple[ps.Run, Path, Path]) -> No
     held_out = ps.open(pack).split("val")[0]["key"]
     other = next(file for file in (folder / "videos").glob("*.mp4") if not held_out.startswith(file.stem))
     missing = run_here("evaluate", run.folder, "--videos", other)
-    assert missing.exit_code == 3 and "is not among the 1 videos that were named" in missing.err
+    assert missing.exit_code == 3 and "is not among 1 video that you named" in missing.err
 
 
 @pytest.mark.parametrize("precision", ["32", "bf16"])

@@ -58,7 +58,7 @@ def test_a_batch_size_of_the_user_is_not_changed(tmp_path: Path) -> None:
 
 
 def test_auto_gives_up_at_one_sample(tmp_path: Path) -> None:
-    with pytest.raises(ps.TrainingError, match="out of memory with 1 samples"):
+    with pytest.raises(ps.TrainingError, match="out of memory with 1 sample"):
         trained(tmp_path / "run", Tiny(most_rows=0), batch_size="auto")
 
 

@@ -48,7 +48,7 @@ def _files_of(source: Store, videos: Any) -> list[Path]:
         Problem(
             name,
             None,
-            f"it is not among the {counted(len(there), 'video')} that were named",
+            f"it is not among {counted(len(there), 'video')} that you named",
             "Name the folder it was packed from",
         )
         for name, _ in videos_of(source)
