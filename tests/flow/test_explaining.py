@@ -328,3 +328,20 @@ def test_numbers_are_written_for_people() -> None:
         "9.2 MB",
         "3.0 GB",
     ]
+
+
+@pytest.mark.parametrize(
+    ("count", "size", "words"),
+    [
+        (40, 10, "batch(10) is not a multiple of 4 ranks: they get 2 or 3 samples"),
+        (22, 8, "the last batch has 6 samples for 4 ranks, and averaging over ranks weighs them differently"),
+        (24, 8, ""),
+        (20, 8, ""),
+        (18, 8, ""),  # too few for all ranks: left out
+    ],
+)
+def test_shares_of_different_sizes_are_named(count: int, size: int, words: str) -> None:
+    flow = ps.Flow(Pictures(count), workers=0).map(Resize(8)).batch(size)
+    said = str(flow.shard(1, 4).explain())
+    assert (words in said) if words else ("weighs them differently" not in said)
+    assert "weighs them differently" not in str(flow.shard(1, 4, keep_all=True).explain())

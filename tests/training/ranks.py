@@ -43,6 +43,7 @@ UNEVEN = [(43, 1, None), (43, 4, None), (17, 3, 2)]
 def fitted_weights(case: int, count: int) -> dict[str, torch.Tensor]:
     """The weights after an epoch of plain gradient descent on so many ranks."""
     samples, accumulate, limit = UNEVEN[case]
+    accumulate = limit if limit is not None and count == 1 else accumulate
     options = {**OPTIONS, "optimizer": "sgd", "momentum": 0.0, "accumulate": accumulate}
     module = ps.module_for(Plain(dropout=0.0), (Shades(samples), None), **options)
     several = {"devices": count, "strategy": "ddp"} if count > 1 else {"devices": 1, "limit_train_batches": limit}

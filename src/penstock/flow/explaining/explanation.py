@@ -83,16 +83,24 @@ def _steps(plan: Plan, running: Running) -> list[tuple[str, str]]:
     return [*before, (f".{step_words(plan.batch)}", words), *after]
 
 
-def _uneven_ranks(plan: Plan) -> list[str]:
-    """A warning if ranks get shares of different sizes of every batch."""
+def _uneven_ranks(plan: Plan, length: int | None) -> list[str]:
+    """A warning if ranks get shares of different sizes of every batch, or of the last one."""
     shard = next((step for step in plan.steps if isinstance(step, Shard)), None)
-    if shard is None or plan.batch is None or plan.batch.size % shard.world_size == 0:
+    if shard is None or plan.batch is None or shard.keep_all:
         return []
     size, ranks = plan.batch.size, shard.world_size
+    if size % ranks:
+        return [
+            f"batch({size}) is not a multiple of {ranks} ranks: they get {size // ranks} or "
+            f"{counted(size // ranks + 1, 'sample')}, "
+            f"and averaging over ranks weighs them differently; use batch({max(size // ranks, 1) * ranks})"
+        ]
+    short = 0 if length is None or plan.batch.drop_last else length % size
+    if short < ranks or short % ranks == 0:
+        return []
     return [
-        f"batch({size}) is not a multiple of {ranks} ranks: they get {size // ranks} or "
-        f"{counted(size // ranks + 1, 'sample')}, "
-        f"and averaging over ranks weighs them differently; use batch({max(size // ranks, 1) * ranks})"
+        f"the last batch has {short} samples for {ranks} ranks, and averaging over ranks weighs them differently; "
+        "weigh each rank by its samples (ps.train does), or use batch(…, drop_last=True)"
     ]
 
 
@@ -118,7 +126,7 @@ def _as_run(plan: Plan, options: FlowOptions, running: Running) -> list[tuple[st
     rows += [("workers", words) for words in _workers(options, running)]
     rows += [("memory", _memory(program, options, running.tuner.settings.prefetch))]
     rows += [("errors", _bad(options, running))]
-    rows += [("note", note) for note in _uneven_ranks(plan)]
+    rows += [("note", note) for note in _uneven_ranks(plan, running.planned.order.length)]
     rows += [("note", note) for note in running.planned.notes]
     rows += [("note", note) for note in running.tuner.report(running.metrics)["notes"]]
     return rows
