@@ -9,14 +9,15 @@ import numpy as np
 
 import penstock as ps
 from ailing_sources import Quick, flow_of
-from penstock.diagnosis.cost_model import ModelCost, SampleCost, Setup
 from penstock.diagnosis.disks import Disk
 from penstock.diagnosis.hardware import Hardware
 from penstock.diagnosis.present import Present
-from penstock.diagnosis.profiling import HopTimes, Profile, SampleTimes
+from penstock.diagnosis.profiling import Profile
 from penstock.diagnosis.runs import FeedRun, Moment
 from penstock.diagnosis.spelling import Spelling
-from penstock.flow.measuring.hops import HOPS
+from penstock.flow.measuring.cost_model import ModelCost, SampleCost, Setup
+from penstock.flow.measuring.hops import HOPS, Costs
+from penstock.flow.measuring.sample_times import HopTimes, SampleTimes
 
 GIGABYTE = 2**30
 MACHINE = Hardware(4, 4, 16 * GIGABYTE, 8 * GIGABYTE, 4 * GIGABYTE, (), Disk("solid state"))
@@ -31,9 +32,8 @@ def times(threads: int = 1, **hops: tuple[float, float]) -> SampleTimes:
 def feed_run(rate: float, waited: float = 1.0, used: float = 0.0) -> FeedRun:
     """A run that delivered so many samples a second."""
     samples = round(rate * (waited + used))
-    nothing = dict.fromkeys(HOPS, 0.0)
     batch = {"image": np.zeros((8, 16, 16, 3), np.uint8), "index": np.arange(8)}
-    return FeedRun((Moment(0.0, waited, used, samples, nothing, nothing),), 0.0, "thread", 4, 2, batch, 8)
+    return FeedRun((Moment(0.0, waited, used, samples, Costs()),), "thread", 4, 2, batch, 8)
 
 
 def patient(flow: ps.Flow | None = None, **changes: Any) -> Present:

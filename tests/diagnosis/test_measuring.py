@@ -11,13 +11,18 @@ import pytest
 import penstock as ps
 from ailing_sources import Distant, Quick, Throttled, flow_of, quick_step, slow_function, slow_step
 from made_sources import Pictures
+from penstock.diagnosis.comparing import Case
+from penstock.diagnosis.diagnosing import Options, measured
 from penstock.diagnosis.gil_share import GilShare
 from penstock.diagnosis.present import cost_of
-from penstock.diagnosis.profiling import Profile, SampleTimes, profile
+from penstock.diagnosis.profiling import Profile, profile
 from penstock.diagnosis.reading import measured_reading
 from penstock.diagnosis.runs import run_feed, run_model
+from penstock.diagnosis.spelling import Spelling
 from penstock.errors import RecipeError
 from penstock.flow.measuring.hops import Costs, HopCost
+from penstock.flow.measuring.metrics import Metrics
+from penstock.flow.measuring.sample_times import SampleTimes
 from penstock.flow.measuring.waiting import Waiting
 from penstock.samples import as_store
 
@@ -65,6 +70,25 @@ def test_time_without_a_core_is_no_waiting() -> None:
     found = SampleTimes.of(costs, 10, 1)
     assert found.wait_seconds == pytest.approx(0.1) and found.core_wait_seconds == pytest.approx(0.3)
     assert found.core_share == pytest.approx(0.25)
+
+
+def test_delivering_is_no_cost_of_the_workers_and_its_waiting_is_for_them() -> None:
+    costs = Costs(core_wait_seconds=1.0)
+    costs.hops["decode"].add(HopCost(10, 1.0, 2.0, 0))
+    costs.hops["deliver"].add(HopCost(10, 3.0, 50.0, 0))
+    found = SampleTimes.of(costs, 10, 1)
+    assert (found.cpu_seconds, found.wait_seconds) == (pytest.approx(0.1), pytest.approx(0.1))
+    metrics = Metrics()
+    metrics.made(costs, 10)
+    assert metrics.work()[1:] == pytest.approx((1.0, 1.0, 1.0))  # the same, for the tuner and explanations
+
+
+def test_what_hands_over_the_batches_of_a_stream_is_counted_once() -> None:
+    flow = ps.Flow(ps.from_generator(lambda: iter([(np.zeros(2), 1)] * 2000), names=("x", "y")), workers=1).batch(8)
+    present = measured(flow, Case(flow, None, 0), Options(seconds=1), Spelling())
+    workers = present.feed.costs.worker_cpu_seconds / present.feed.samples
+    assert present.cost.deliver > 0 and present.cost.cpu == pytest.approx(workers)
+    assert present.cost.wait == pytest.approx(present.feed.costs.worker_wait_seconds / present.feed.samples)
 
 
 def test_a_lock_is_held_while_reading() -> None:

@@ -15,12 +15,12 @@ from made_sources import Pictures
 from penstock.codecs.images import encode_image
 from penstock.diagnosis import diagnosing, runs, trials
 from penstock.diagnosis.comparing import Case
-from penstock.diagnosis.cost_model import ModelCost
 from penstock.diagnosis.diagnosing import Options, measured
 from penstock.diagnosis.disks import files_of
 from penstock.diagnosis.remedies import _in_order
 from penstock.diagnosis.spelling import Spelling
 from penstock.diagnosis.variants import cached
+from penstock.flow.measuring.cost_model import ModelCost
 from video_making import write_video
 
 

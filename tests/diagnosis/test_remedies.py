@@ -17,7 +17,6 @@ from ailing_sources import Distant, Quick, Throttled, cached_flow_of, flow_of, q
 from diagnosis.patients import MACHINE, feed_run, patient
 from made_sources import Pictures
 from penstock.diagnosis import trials
-from penstock.diagnosis.cost_model import ModelCost, SampleCost, Setup
 from penstock.diagnosis.diagnosis import Remedy
 from penstock.diagnosis.hardware import Gpu
 from penstock.diagnosis.kept_reads import KeptReads
@@ -36,6 +35,7 @@ from penstock.diagnosis.remedies import (
 )
 from penstock.diagnosis.spelling import Spelling
 from penstock.diagnosis.trials import applied
+from penstock.flow.measuring.cost_model import ModelCost, SampleCost, Setup
 from penstock.flow.steps import Cache
 from penstock.samples import as_store
 

@@ -7,9 +7,9 @@ from dataclasses import replace
 import penstock as ps
 from ailing_sources import Quick, slow_function
 from diagnosis.patients import feed_run, patient, times
-from penstock.diagnosis.cost_model import ModelCost, SampleCost, Setup
 from penstock.diagnosis.profiling import Profile
 from penstock.diagnosis.verdicts import verdict_of
+from penstock.flow.measuring.cost_model import ModelCost, SampleCost, Setup
 
 
 def test_without_a_model_the_dearest_hop_is_named_and_nothing_waits() -> None:

@@ -233,7 +233,7 @@ def test_after_some_batches_there_is_a_row_for_each_hop(pack: ps.Pack) -> None:
     lines = text.splitlines()
     start = next(number for number, line in enumerate(lines) if line.startswith("Measured so far: 10 batches"))
     assert [line.split()[0] for line in lines[start + 2 : start + 7]] == list(HOPS)
-    assert "binds" in lines[start + 7]
+    assert "binds" in lines[start + 7] or "use the cores" in lines[start + 7]  # others may, on a busy machine
 
 
 def test_before_it_can_know_it_does_not_say_what_binds(pack: ps.Pack) -> None:

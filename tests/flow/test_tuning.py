@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from penstock.flow.measuring.core_wait import CoreWait
+from penstock.flow.measuring.cost_model import Setup, feed_rate
 from penstock.flow.tuning import cores as cores_module
 from penstock.flow.tuning.allocating import (
     Limits,
@@ -16,7 +17,6 @@ from penstock.flow.tuning.allocating import (
     arranged,
     batches_to_bridge,
     begun,
-    capacity,
     changes,
     is_kept,
     is_like,
@@ -168,9 +168,12 @@ def test_a_consumer_needs_its_rate_times_the_time_of_a_sample_and_a_tenth() -> N
     assert needed(measured(cpu=1e-3, wait=9e-3, waited=0.0, consumer=1.0, samples=1000)) == 11
 
 
-def test_capacity_is_bound_by_workers_and_by_cores() -> None:
-    assert capacity(1e-3, 2e-3, 2, 4) == pytest.approx(1000)
-    assert capacity(1e-3, 2e-3, 100, 4) == pytest.approx(4000)
+def test_what_workers_could_make_is_bound_by_their_number_and_by_cores() -> None:
+    cost = measured(cpu=1e-3, wait=1e-3).sample_cost
+    assert feed_rate(cost, Setup(4, workers=2)) == pytest.approx(1000)
+    assert feed_rate(cost, Setup(4, workers=100)) == pytest.approx(4000)
+    contended = Measured(20, 1000, 1.0, 0.0, 1000, cpu_seconds=1.0, wait_seconds=0.0, core_wait_seconds=3.0)
+    assert feed_rate(contended.sample_cost, Setup(4, workers=4)) == pytest.approx(1000)  # as they share the cores
 
 
 def test_cheap_batches_are_one_task_and_dear_ones_are_cut_into_tasks_of_80_ms() -> None:

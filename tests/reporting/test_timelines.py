@@ -10,7 +10,7 @@ import penstock as ps
 from ailing_sources import Quick, flow_of
 from penstock.diagnosis.diagnosis import Diagnosis
 from penstock.diagnosis.runs import Moment
-from penstock.flow.measuring.hops import HOPS
+from penstock.flow.measuring.hops import HOPS, Costs, HopCost
 from penstock.reporting.timelines import MOST_BARS, grouped, lane_bar, timeline_page
 
 
@@ -21,9 +21,9 @@ def quick_look() -> Diagnosis:
 
 def moment(start: float = 0.0) -> Moment:
     """A second: half of it waited for; two workers decoded all of it, of which one waited for half of that."""
-    return Moment(
-        start, 0.5, 0.5, 8, dict.fromkeys(HOPS, 0.0) | {"decode": 1.5}, dict.fromkeys(HOPS, 0.0) | {"decode": 0.5}
-    )
+    costs = Costs()
+    costs.hops["decode"].add(HopCost(8, 1.5, 0.5))
+    return Moment(start, 0.5, 0.5, 8, costs)
 
 
 def test_a_lane_is_full_when_all_workers_are_at_it() -> None:

@@ -14,12 +14,11 @@ from typing import Any
 import numpy as np
 
 from penstock.diagnosis.comparing import Case
-from penstock.diagnosis.cost_model import Setup, share_of
 from penstock.diagnosis.diagnosis import Diagnosis, HopRow, Memory, ReadFacts, Remedy
 from penstock.diagnosis.disks import Disk, measured_disk
 from penstock.diagnosis.hardware import measured_hardware
 from penstock.diagnosis.present import Present, cost_of, fits_in_memory, reading_rate
-from penstock.diagnosis.profiling import Profile, SampleTimes, profile, seconds_of_sample
+from penstock.diagnosis.profiling import Profile, profile, seconds_of_sample
 from penstock.diagnosis.reading import Reading, measured_reading
 from penstock.diagnosis.remedies import remedies_of
 from penstock.diagnosis.runs import FeedRun, Step, run_feed, run_model
@@ -39,7 +38,9 @@ from penstock.flow.explaining.wording import source_words
 from penstock.flow.flow import Flow
 from penstock.flow.making.collating import Ragged
 from penstock.flow.making.limiting import limited
-from penstock.flow.measuring.hops import HOPS, Costs
+from penstock.flow.measuring.cost_model import Setup, share_of
+from penstock.flow.measuring.hops import HOPS
+from penstock.flow.measuring.sample_times import SampleTimes
 from penstock.flow.tuning.cores import cores
 
 DEFAULT_SECONDS = 12.0
@@ -163,12 +164,7 @@ def _profiled(flow: Flow, feed: FeedRun, seconds: float) -> Profile:
     """Of hops by themselves; of a stream, what it cost while it ran."""
     if flow.running.has_random_access:
         return profile(flow.running.program, HOP_COSTS * seconds)
-    costs = Costs()
-    for moment in feed.moments:
-        for hop in HOPS:
-            costs.hops[hop].cpu_seconds += moment.cpu_seconds[hop]
-            costs.hops[hop].wait_seconds += moment.wait_seconds[hop]
-    times = SampleTimes.of(costs, feed.samples, 1)
+    times = SampleTimes.of(feed.costs, feed.samples, 1)
     return Profile(times, times)
 
 

@@ -7,9 +7,9 @@ import math
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from penstock.diagnosis.cost_model import Resource
 from penstock.diagnosis.hardware import Hardware
 from penstock.diagnosis.runs import Moment
+from penstock.flow.measuring.cost_model import Resource
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,6 @@ from functools import cached_property
 import numpy as np
 
 from penstock.diagnosis.comparing import Case, times_as_fast
-from penstock.diagnosis.cost_model import Limit, ModelCost, SampleCost, Setup, limits, training_rate
 from penstock.diagnosis.hardware import Hardware
 from penstock.diagnosis.kept_reads import few_read
 from penstock.diagnosis.profiling import Profile
@@ -18,6 +17,7 @@ from penstock.diagnosis.runs import FeedRun, Step
 from penstock.diagnosis.spelling import Spelling
 from penstock.diagnosis.variants import few, in_batches
 from penstock.flow.flow import Flow
+from penstock.flow.measuring.cost_model import Limit, ModelCost, SampleCost, Setup, limits, training_rate
 from penstock.samples import Store
 
 MOSTLY = 0.5

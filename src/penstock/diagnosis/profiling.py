@@ -9,65 +9,20 @@ from __future__ import annotations
 import time
 from contextlib import closing
 from dataclasses import dataclass
-from functools import cached_property
 
 from penstock.diagnosis.gil_share import GilShare
 from penstock.flow.making.limiting import limited
 from penstock.flow.making.program import Program
 from penstock.flow.making.rows import Rows
 from penstock.flow.measuring.hops import Costs
+from penstock.flow.measuring.sample_times import SampleTimes
 from penstock.flow.tuning.allocating import parts_of_batch
 from penstock.flow.tuning.cores import cores
 from penstock.flow.workers.tasks import Task
 from penstock.flow.workers.threads import Threads
 
 MOST_SAMPLES = 256
-LEAST_SHARE = 0.01
 GIL_SECONDS = 2.0  # at most, until the GIL was asked for often enough
-
-
-@dataclass(frozen=True)
-class HopTimes:
-    """Seconds and bytes of one sample at one hop."""
-
-    cpu_seconds: float = 0.0
-    wait_seconds: float = 0.0
-    bytes: float = 0.0
-
-
-@dataclass(frozen=True)
-class SampleTimes:
-    """Seconds of one sample at every hop, as some threads made it."""
-
-    threads: int
-    hops: dict[str, HopTimes]
-    core_wait_seconds: float
-    lock_wait_seconds: float
-
-    @cached_property
-    def cpu_seconds(self) -> float:
-        return sum(hop.cpu_seconds for hop in self.hops.values())
-
-    @cached_property
-    def wait_seconds(self) -> float:
-        """For anything but a core."""
-        return sum(hop.wait_seconds for hop in self.hops.values())
-
-    @classmethod
-    def of(cls, costs: Costs, samples: int, threads: int) -> SampleTimes:
-        """From sums. Which hop it was that had no core is not known: each is taken to have had its share of it."""
-        own = max(1 - costs.core_wait_seconds / max(costs.wait_seconds, 1e-12), 0.0)
-        hops = {
-            hop: HopTimes(cost.cpu_seconds / samples, own * cost.wait_seconds / samples, cost.bytes / samples)
-            for hop, cost in costs.hops.items()
-        }
-        return cls(threads, hops, costs.core_wait_seconds / samples, costs.lock_wait_seconds / samples)
-
-    @property
-    def core_share(self) -> float:
-        """The part of the time that a thread had a core when it could use one."""
-        wanted = self.cpu_seconds + self.core_wait_seconds
-        return max(self.cpu_seconds / wanted, LEAST_SHARE) if wanted else 1.0
 
 
 @dataclass(frozen=True)

@@ -9,11 +9,11 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from penstock.diagnosis import trials
-from penstock.diagnosis.cost_model import limits
 from penstock.diagnosis.diagnosis import Remedy, rate_words
 from penstock.diagnosis.present import Present
 from penstock.diagnosis.variants import can_be_tried, is_video, pinned_prefetch
 from penstock.errors import PenstockError, RecipeError
+from penstock.flow.measuring.cost_model import limits
 from penstock.flow.workers import sharing
 from penstock.wording import counted
 

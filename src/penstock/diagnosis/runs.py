@@ -14,10 +14,10 @@ from contextlib import closing
 from dataclasses import dataclass
 from typing import Any
 
-from penstock.diagnosis.cost_model import ModelCost
 from penstock.errors import RecipeError
 from penstock.flow.flow import Batch, Flow
-from penstock.flow.measuring.hops import HOPS
+from penstock.flow.measuring.cost_model import ModelCost
+from penstock.flow.measuring.hops import Costs, summed
 from penstock.flow.measuring.waiting import Waiting
 
 Step = Callable[[Batch], Any]
@@ -35,8 +35,7 @@ class Moment:
     waited_seconds: float
     used_seconds: float
     samples: int
-    cpu_seconds: dict[str, float]
-    wait_seconds: dict[str, float]
+    costs: Costs
 
 
 @dataclass(frozen=True)
@@ -44,7 +43,6 @@ class FeedRun:
     """What was delivered after the flow had settled."""
 
     moments: tuple[Moment, ...]
-    deliver_cpu_seconds: float  # of a sample
     executor: str
     workers: int
     prefetch: int
@@ -54,6 +52,15 @@ class FeedRun:
     @property
     def samples(self) -> int:
         return sum(moment.samples for moment in self.moments)
+
+    @property
+    def costs(self) -> Costs:
+        return summed(moment.costs for moment in self.moments)
+
+    @property
+    def deliver_cpu_seconds(self) -> float:
+        """Of a sample."""
+        return self.costs.hops["deliver"].cpu_seconds / self.samples
 
     @property
     def waiting(self) -> Waiting:
@@ -81,7 +88,7 @@ def run_feed(flow: Flow, seconds: float, step: Step | None = None, *, warm_sampl
                 step(batch)
             del batch  # else this frame keeps the slot
             end, after = time.perf_counter(), _costs(flow)
-            moments.append(_moment(asked - begin, got - asked, end - got, rows, before, after))
+            moments.append(Moment(asked - begin, got - asked, end - got, rows, after.since(before)))
             asked, before, delivered = end, after, delivered + rows
             if settled is None and delivered > warm_samples and end - begin >= SETTLING_SHARE * seconds:
                 # A first batch that takes longer than all should is the one that counts: people wait.
@@ -97,9 +104,8 @@ def _feed_run(flow: Flow, moments: list[Moment], settled: int | None, batch: Bat
     """Without what was before settling; a flow that ended before has only its first batch left out."""
     counted = tuple(moments[settled:] if settled is not None else ()) or tuple(moments[1:] or moments)
     settings, choice = flow.running.tuner.settings, flow.running.workers.choice
-    deliver = sum(moment.cpu_seconds["deliver"] for moment in counted) / sum(moment.samples for moment in counted)
     kind = "thread" if choice is None or not settings.workers else choice.kind
-    return FeedRun(counted, deliver, kind, settings.workers, settings.prefetch, batch, len(batch["index"]))
+    return FeedRun(counted, kind, settings.workers, settings.prefetch, batch, len(batch["index"]))
 
 
 def _is_enough(moments: list[Moment], settled: int | None, wanted: float) -> bool:
@@ -125,22 +131,8 @@ def batches_of(flow: Flow) -> Generator[Batch, None, None]:
             return
 
 
-def _costs(flow: Flow) -> dict[str, tuple[float, float]]:
-    hops = flow.running.metrics.costs.hops
-    return {hop: (hops[hop].cpu_seconds, hops[hop].wait_seconds) for hop in HOPS}
-
-
-def _moment(
-    start: float,
-    waited: float,
-    used: float,
-    samples: int,
-    before: dict[str, tuple[float, float]],
-    after: dict[str, tuple[float, float]],
-) -> Moment:
-    cpu = {hop: after[hop][0] - before[hop][0] for hop in HOPS}
-    wait = {hop: after[hop][1] - before[hop][1] for hop in HOPS}
-    return Moment(start, waited, used, samples, cpu, wait)
+def _costs(flow: Flow) -> Costs:
+    return summed([flow.running.metrics.costs])
 
 
 def run_model(step: Step, batch: Batch, rows: int, seconds: float) -> ModelCost:

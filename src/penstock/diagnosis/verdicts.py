@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from penstock.diagnosis.cost_model import Limit, feed_rate
 from penstock.diagnosis.diagnosis import Verdict, rate_words
 from penstock.diagnosis.present import Present
 from penstock.diagnosis.variants import is_video
 from penstock.flow.making.chains import function_name
 from penstock.flow.making.limiting import functions_of
+from penstock.flow.measuring.cost_model import Limit, feed_rate
 from penstock.flow.measuring.hops import HOPS
 from penstock.flow.measuring.lock_wait import lock_names
 from penstock.wording import counted

@@ -121,8 +121,8 @@ def lane_bar(name: str, group: Sequence[Moment], workers: int) -> Bar:
         used = sum(moment.used_seconds for moment in group) / seconds
         return Bar(group[0].start_seconds, seconds, used, 1 - used)
     lanes = 1 if name == "deliver" else workers
-    worked = min(sum(moment.cpu_seconds[name] for moment in group) / seconds / lanes, 1.0)
-    waited = sum(moment.wait_seconds[name] for moment in group) / seconds / lanes
+    worked = min(sum(moment.costs.hops[name].cpu_seconds for moment in group) / seconds / lanes, 1.0)
+    waited = sum(moment.costs.hops[name].wait_seconds for moment in group) / seconds / lanes
     return Bar(group[0].start_seconds, seconds, worked, min(waited, 1 - worked))
 
 

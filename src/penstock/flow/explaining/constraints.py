@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from penstock.flow.measuring.hops import HopCost
-from penstock.flow.measuring.metrics import MADE_BY_WORKERS, Metrics
+from penstock.flow.measuring.cost_model import Setup, feed_rate
+from penstock.flow.measuring.hops import MADE_BY_WORKERS, HopCost
+from penstock.flow.measuring.metrics import Metrics
 from penstock.flow.measuring.waiting import Waiting
-from penstock.flow.tuning.allocating import BUSY, Measured, Settings, capacity
+from penstock.flow.tuning.allocating import BUSY, Measured, Settings
 from penstock.wording import counted
 
 LOCK_BINDS = 0.5  # of the time that workers wait
@@ -27,13 +28,14 @@ class Held:
 
     @property
     def consumer_binds(self) -> bool:
-        return not Waiting(self.measured.waited_seconds, self.measured.consumer_seconds).is_bound_by_data
+        return not self.measured.waiting.is_bound_by_data
 
     @classmethod
     def of(cls, metrics: Metrics, settings: Settings, cores: int, is_pinned: bool) -> Held:
-        work = metrics.work()
-        consumer, waited = metrics.consumer_seconds, metrics.asked_seconds - metrics.first_wait_seconds
-        measured = Measured(metrics.batches, metrics.samples, waited, consumer, *work)
+        waiting = Waiting.of(metrics.as_dict())
+        measured = Measured(
+            metrics.batches, metrics.samples, waiting.waited_seconds, waiting.used_seconds, *metrics.work()
+        )
         return cls(measured, metrics.costs.hops, settings, cores, is_pinned, metrics.costs.lock_wait_seconds)
 
 
@@ -53,7 +55,7 @@ def binding_words(held: Held) -> str:
 
 def _consumer(held: Held) -> str:
     measured = held.measured
-    could = capacity(measured.cpu_cost, measured.cost, held.settings.workers, held.cores)
+    could = feed_rate(measured.sample_cost, Setup(held.cores, held.settings.workers))
     return (
         f"the consumer binds: batches wait for it. It takes {measured.rate:,.0f} samples/s, "
         f"and these workers could make ≈ {could:,.0f}"

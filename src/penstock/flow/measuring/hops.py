@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 HOPS = ("read", "decode", "transform", "collate", "deliver")
+MADE_BY_WORKERS = HOPS[:-1]  # the thread that takes the batches delivers
 NANO = 1e-9
 
 
@@ -25,6 +26,14 @@ class HopCost:
         self.cpu_seconds += other.cpu_seconds
         self.wait_seconds += other.wait_seconds
         self.bytes += other.bytes
+
+    def since(self, before: HopCost) -> HopCost:
+        return HopCost(
+            self.items - before.items,
+            self.cpu_seconds - before.cpu_seconds,
+            self.wait_seconds - before.wait_seconds,
+            self.bytes - before.bytes,
+        )
 
     def as_dict(self) -> dict[str, Any]:
         return dict(vars(self))
@@ -51,6 +60,23 @@ class Costs:
     @property
     def wait_seconds(self) -> float:
         return sum(cost.wait_seconds for cost in self.hops.values())
+
+    @property
+    def worker_cpu_seconds(self) -> float:
+        return sum(self.hops[hop].cpu_seconds for hop in MADE_BY_WORKERS)
+
+    @property
+    def worker_wait_seconds(self) -> float:
+        """Of workers with a sample in hand, for anything but a core."""
+        return max(sum(self.hops[hop].wait_seconds for hop in MADE_BY_WORKERS) - self.core_wait_seconds, 0.0)
+
+    def since(self, before: Costs) -> Costs:
+        """What was added after an earlier copy was taken."""
+        return Costs(
+            {hop: cost.since(before.hops[hop]) for hop, cost in self.hops.items()},
+            self.core_wait_seconds - before.core_wait_seconds,
+            self.lock_wait_seconds - before.lock_wait_seconds,
+        )
 
     def as_dict(self) -> dict[str, Any]:
         return {hop: cost.as_dict() for hop, cost in self.hops.items()}

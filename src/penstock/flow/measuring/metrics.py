@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from penstock.flow.measuring.hops import HOPS, Costs, HopCost
+from penstock.flow.measuring.hops import Costs, HopCost
 from penstock.flow.measuring.metrics_log import MetricsLog
-
-MADE_BY_WORKERS = HOPS[:-1]
 
 
 class Work(NamedTuple):
@@ -57,10 +55,8 @@ class Metrics:
 
     def work(self) -> Work:
         """The sum of what workers did, for those who compare two of them."""
-        hops = [self.costs.hops[hop] for hop in MADE_BY_WORKERS]
-        core_wait = self.costs.core_wait_seconds
-        wait = max(sum(hop.wait_seconds for hop in hops) - core_wait, 0.0)
-        return Work(self.made_samples, sum(hop.cpu_seconds for hop in hops), wait, core_wait)
+        costs = self.costs
+        return Work(self.made_samples, costs.worker_cpu_seconds, costs.worker_wait_seconds, costs.core_wait_seconds)
 
     @property
     def running_seconds(self) -> float:

@@ -1,9 +1,5 @@
-"""From measured costs to settings: pure functions over plain numbers.
-
-A worker that makes a sample needs the CPU for c seconds and waits (for a disk, for others) for r seconds. With k cores
-and w workers it makes min(k/c, w/(c+r)) samples a second, so the workers worth having are k·(c+r)/c; that many samples
-are then under way that all cores are busy (Little's law). What a consumer needs is its own rate times (c+r).
-"""
+"""From measured costs to settings: pure functions over plain numbers. How many workers give how many samples is said
+by `measuring/cost_model.py`; here are margins, steps and what is kept."""
 
 from __future__ import annotations
 
@@ -12,6 +8,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
+from penstock.flow.measuring.cost_model import SampleCost, workers_that_fill, workers_that_give
+from penstock.flow.measuring.waiting import Waiting
 from penstock.wording import counted
 
 NOTHING_TO_GAIN = 0.03  # a consumer that waits less than this part of its time cannot get much faster
@@ -79,8 +77,12 @@ class Measured:
         return self.samples / max(self.seconds, 1e-9)
 
     @property
+    def waiting(self) -> Waiting:
+        return Waiting(self.waited_seconds, self.consumer_seconds)
+
+    @property
     def waiting_share(self) -> float:
-        return self.waited_seconds / max(self.seconds, 1e-9)
+        return self.waiting.share
 
     @property
     def demand(self) -> float:
@@ -96,6 +98,11 @@ class Measured:
     def cost(self) -> float:
         """Seconds that a worker has one sample in hand."""
         return self.in_hand_seconds / max(self.made, 1)
+
+    @property
+    def sample_cost(self) -> SampleCost:
+        """What a sample takes as these workers made it: waiting for a core is waiting."""
+        return SampleCost(self.cpu_cost, (self.wait_seconds + self.core_wait_seconds) / max(self.made, 1))
 
     @property
     def in_hand_seconds(self) -> float:
@@ -122,27 +129,18 @@ class Change:
     why: str
 
 
-def capacity(cpu_cost: float, cost: float, workers: int, cores: int) -> float:
-    """Samples that so many workers can make in a second."""
-    if cost <= 0:
-        return math.inf
-    return min(workers / cost, cores / cpu_cost if cpu_cost > 0 else math.inf)
-
-
 def worth_having(measured: Measured, cores: int) -> int:
     """Workers that keep all cores busy: more than cores only for the time that they wait.
 
     Waiting for a core does not count: flows of several ranks would outbid each other on the same cores.
     """
-    if measured.cpu_seconds <= 0:
-        return cores
-    idle = measured.wait_seconds / measured.cpu_seconds
-    return max(min(round(cores * (1 + idle)), MOST_WORKERS), cores)
+    cost = SampleCost(measured.cpu_seconds, measured.wait_seconds)  # of all samples: a ratio is asked for
+    return max(round(min(workers_that_fill(cost, cores), MOST_WORKERS)), cores)
 
 
 def needed(measured: Measured) -> int:
     """Workers that outrun the consumer by the margin."""
-    return max(math.ceil(min(MARGIN * measured.demand * measured.cost, MOST_WORKERS)), 1)
+    return max(math.ceil(min(workers_that_give(measured.sample_cost, MARGIN * measured.demand), MOST_WORKERS)), 1)
 
 
 def arranged(settings: Settings, workers: int, measured: Measured, limits: Limits) -> Settings:

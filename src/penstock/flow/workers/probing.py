@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import threading
 import time
-from pathlib import Path
 from typing import NamedTuple
 
 from penstock.flow.making.program import Program
 from penstock.flow.making.rows import Rows
+from penstock.flow.measuring.core_wait import CoreWait
 
 ONE_THREAD_SECONDS = 0.03  # together with twice as much in two threads: about a tenth of a second
 MOST_SAMPLES = 256
@@ -71,11 +71,12 @@ def _spent(program: Program, samples: int, threads: int) -> Spent:
 
     def work() -> None:
         try:
-            delayed, cpu = _delayed_seconds(), time.thread_time()
-            starting_line.wait()
-            _make(program, samples)
-            seconds = time.perf_counter() - starts[0] - (_delayed_seconds() - delayed)
-            found.append(Spent(seconds, time.thread_time() - cpu))
+            with CoreWait() as core_wait:
+                delayed, cpu = core_wait.seconds(), time.thread_time()
+                starting_line.wait()
+                _make(program, samples)
+                seconds = time.perf_counter() - starts[0] - (core_wait.seconds() - delayed)
+                found.append(Spent(seconds, time.thread_time() - cpu))
         except BaseException as error:  # noqa: BLE001 - raised below, where it is waited for
             errors.append(error)
 
@@ -87,11 +88,3 @@ def _spent(program: Program, samples: int, threads: int) -> Spent:
     if errors:
         raise errors[0]
     return Spent(max(one.seconds for one in found), sum(one.cpu_seconds for one in found) / threads)
-
-
-def _delayed_seconds() -> float:
-    """How long this thread could have run and had no core."""
-    try:
-        return int(Path("/proc/thread-self/schedstat").read_bytes().split()[1]) * 1e-9
-    except (OSError, IndexError, ValueError):
-        return 0.0  # not told here

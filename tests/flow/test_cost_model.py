@@ -6,7 +6,17 @@ import math
 
 import pytest
 
-from penstock.diagnosis.cost_model import ModelCost, SampleCost, Setup, feed_rate, limits, share_of, training_rate
+from penstock.flow.measuring.cost_model import (
+    ModelCost,
+    SampleCost,
+    Setup,
+    feed_rate,
+    limits,
+    share_of,
+    training_rate,
+    workers_that_fill,
+    workers_that_give,
+)
 
 THREADS = Setup(cores=4, workers=None)
 PROCESSES = Setup(cores=4, workers=None, in_threads=False)
@@ -58,6 +68,22 @@ def test_small_batches_are_handed_over_by_one_thread() -> None:
 
 def test_what_costs_nothing_has_no_limit() -> None:
     assert math.isinf(feed_rate(SampleCost(cpu=0), THREADS))
+
+
+def test_workers_are_worth_having_until_all_cores_are_busy() -> None:
+    cost = SampleCost(cpu=0.002, wait=0.006)
+    filled = workers_that_fill(cost, 4)
+    assert filled == pytest.approx(16)
+    by_cores = feed_rate(cost, THREADS)
+    assert feed_rate(cost, Setup(4, workers=16)) == pytest.approx(by_cores)
+    assert feed_rate(cost, Setup(4, workers=15)) < by_cores
+    assert workers_that_fill(SampleCost(cpu=0, wait=1.0), 4) == 4
+
+
+def test_so_many_workers_give_so_many_samples() -> None:
+    cost = SampleCost(cpu=0.001, wait=0.009)
+    assert feed_rate(cost, Setup(4, workers=3)) == pytest.approx(300)
+    assert workers_that_give(cost, 300) == pytest.approx(3)
 
 
 def test_a_training_goes_as_fast_as_the_slower_of_feed_and_model() -> None:

@@ -1,4 +1,4 @@
-"""What a feed can give, from what a sample costs: pure functions over plain numbers.
+"""What a feed can give, from what a sample costs: pure functions over plain numbers, for explain, tuner and doctor.
 
     limit        samples a second    of a sample
     cores        k / (c + d)         c: CPU seconds of the workers; d: of the thread that takes the batches
@@ -17,9 +17,13 @@ A model takes M samples a second by itself and keeps m CPU seconds busy for each
 runs on a device of its own). Training then goes at T = min(F, M, k / (c + d + m)), or at 1 / (1/F + 1/M) without
 workers, because nothing is made while the model runs.
 
-A remedy that can be run is run, beside the present state (comparing.py). One that cannot changes some of these numbers:
-its speed-up is T (or F, without a model) after it, divided by T before it. Both are from this model, so that what it
-leaves out (other programs on the machine, the end of an epoch) cancels out.
+The tuner asks the other way round: k · (c + r) / c workers keep all cores busy, and F · (c + r) of them give F samples
+a second (Little's law). There and in explanations r is what the present workers waited, for a lock or the GIL too: what
+these allow by themselves only the doctor measures.
+
+A remedy that can be run is run, beside the present state (diagnosis/comparing.py). One that cannot changes some of
+these numbers: its speed-up is T (or F, without a model) after it, divided by T before it. Both are from this model, so
+that what it leaves out (other programs on the machine, the end of an epoch) cancels out.
 """
 
 from __future__ import annotations
@@ -121,6 +125,16 @@ def share_of(cost: SampleCost, setup: Setup, given_rate: float, core_share: floa
 def feed_rate(cost: SampleCost, setup: Setup) -> float:
     """F: the samples a second that a feed gives to whoever takes all of them."""
     return limits(cost, setup)[0].rate
+
+
+def workers_that_fill(cost: SampleCost, cores: int) -> float:
+    """Workers that keep all cores busy; for samples that need no CPU, as many as there are cores."""
+    return cores * cost.in_hand / cost.cpu if cost.cpu > 0 else float(cores)
+
+
+def workers_that_give(cost: SampleCost, rate: float) -> float:
+    """Workers that make so many samples a second, as far as there are cores."""
+    return rate * cost.in_hand
 
 
 def training_rate(cost: SampleCost, setup: Setup, model: ModelCost | None) -> float:
