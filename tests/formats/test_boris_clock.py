@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 import penstock as ps
-from penstock.samples import sample_at
 from video_making import write_video
 
 NEW = (
@@ -30,7 +29,7 @@ def labelled(videos: Path, table: Path) -> dict[str, list[int]]:
     source = ps.Videos([videos / "a.mp4", videos / "b.mp4"], labels=table, size="32x32")
     assert [problem for problem in ps.check(source).problems if not problem.warning] == []
     column = source.classes.index("groom")
-    labels = np.array([sample_at(source, index)["labels"] for index in range(len(source))])[:, column]
+    labels = np.array([source[index]["labels"] for index in range(len(source))])[:, column]
     return {"a": np.flatnonzero(labels[:50] == 1).tolist(), "b": np.flatnonzero(labels[50:] == 1).tolist()}
 
 

@@ -8,8 +8,9 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from penstock.codecs import kernel
 from penstock.errors import RecipeError
-from penstock.formats.tfrecord import example_records, kernel
+from penstock.formats.tfrecord import example_records
 from penstock.formats.tfrecord.example_reading import Place, decode_example, find_features, values_at
 from penstock.formats.tfrecord.example_records import records_around
 from penstock.formats.tfrecord.examples import (

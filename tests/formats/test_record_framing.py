@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from penstock.codecs import kernel, tfrecord
+from penstock.codecs import kernel
+from penstock.formats.tfrecord import framing as tfrecord
 from penstock.formats.tfrecord.framing import are_whole, frame, is_whole, masked_crc32c, scan
 
 
