@@ -13,7 +13,8 @@ from penstock.cli.examples import examples
 from penstock.cli.options import EXPORT_OPTIONS, EXPORTED_SOURCE_OPTIONS, FRAME_SOURCES, export_options
 from penstock.cli.programs import tell_program
 from penstock.formats.exporting.manifest import EXPORT
-from penstock.formats.exporting.options import FORMATS, check_folder_name, make_options
+from penstock.formats.exporting.options import check_folder_name, make_options
+from penstock.formats.registry import written_formats
 from penstock.opening import constructor, kind_of
 from penstock.packing.places import Places
 from penstock.reporting.exports import export_text
@@ -25,7 +26,7 @@ from penstock.reporting.exports import export_text
     )
 )
 @click.argument("sources", type=click.Path(), nargs=-1, required=True, metavar="SOURCE...")
-@click.option("--to", required=True, metavar=f"[{'|'.join(FORMATS)}]", help="The format to write.")
+@click.option("--to", required=True, metavar=f"[{'|'.join(written_formats())}]", help="The format to write.")
 @click.option("-o", "--output", type=click.Path(), required=True, help="The folder to write.")
 @click.option("--resume", is_flag=True, help="Go on with an interrupted export, if there is one.")
 @click.option("--overwrite", is_flag=True, help="Replace an export of this name, once the new one is complete.")

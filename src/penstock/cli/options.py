@@ -16,10 +16,10 @@ import click
 import penstock as ps
 from penstock.formats.columns.options import BOX_FORMATS, CHANNELS, LAYOUTS, ColumnOptions
 from penstock.formats.exporting.options import CODECS as EXPORT_CODECS
-from penstock.formats.exporting.options import LAYOUTS as EXPORT_LAYOUTS
 from penstock.formats.exporting.options import SPELLINGS, ExportOptions
+from penstock.formats.registry import written_formats
 from penstock.formats.videos.label_options import EMPTY_LABELS, UNITS
-from penstock.packing.options import CODECS, PackOptions
+from penstock.packing.options import AUTO, CODECS, PackOptions
 from penstock.wording import counted
 
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -107,7 +107,7 @@ PACK_OPTIONS: dict[str, tuple[Any, str]] = {
 
 EXPORT_OPTIONS: dict[str, tuple[Any, str]] = {
     "layout": (
-        click.Choice(sorted({layout for layouts in EXPORT_LAYOUTS.values() for layout in layouts})),
+        click.Choice(sorted({AUTO, *(layout for one in written_formats().values() for layout in one.layouts)})),
         "directory: named or numbered; hdf5: deepethogram; numpy: npz.",
     ),
     "codec": (

@@ -220,3 +220,29 @@ def wrong_columns(table: Table, expected: tuple[str, ...], what: str) -> DataErr
     return DataError(
         [Problem(table.name, None, f"{what}: {has}", f"Expected {', '.join(expected)}. {' '.join(hints)}".strip())]
     )
+
+
+def kind_of_table(path: Path) -> str:
+    """Which class reads a text table, by the names in its first line; empty where that is none."""
+    try:
+        with path.open(encoding="utf-8-sig", errors="replace") as file:
+            first = file.readline(10_000)
+    except OSError:
+        return ""
+    for separator in (",", "\t", ";"):
+        if separator in first:
+            return kind_of_columns([name.strip().strip('"') for name in first.split(separator)])
+    return ""
+
+
+def kind_of_columns(names: list[str]) -> str:
+    """Which class reads a table of these columns; empty where that is none."""
+    there = {plain(name) for name in names}
+
+    def has(role: str) -> bool:
+        return any(name in there for name in COLUMN_NAMES[role])
+
+    layouts = (("x1", "y1", "x2", "y2"), ("x", "y", "w", "h"), ("cx", "cy", "w", "h"), ("geometry",))
+    if any(all(has(role) for role in layout) for layout in layouts):
+        return "Boxes"
+    return "Images" if has("image") else ""

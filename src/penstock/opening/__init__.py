@@ -5,7 +5,6 @@ Looking at a pack imports no source: what recognises the other formats is import
 
 from __future__ import annotations
 
-import importlib
 import inspect
 import os
 from collections.abc import Callable
@@ -18,7 +17,7 @@ from penstock.packing.reader import Pack
 from penstock.storage.locations import refuses_urls
 
 if TYPE_CHECKING:
-    from penstock.opening.recognising import Found
+    from penstock.formats.format import Found
 
 PathLike = str | os.PathLike[str]
 
@@ -62,14 +61,9 @@ def kind_of(path: PathLike) -> str:
 
 def constructor(kind: str) -> Callable[..., Any]:
     """A source class by its name; its module is imported now."""
-    from penstock.opening.recognising import EXPORT
+    from penstock.formats.registry import reader_of
 
-    if kind == EXPORT:
-        from penstock.formats.exports.export_readers import open_export
-
-        return open_export
-    made: Callable[..., Any] = getattr(importlib.import_module("penstock"), kind)
-    return made
+    return reader_of(kind)
 
 
 def _first(path: PathLike) -> Path | None:
@@ -84,7 +78,7 @@ def _first(path: PathLike) -> Path | None:
 
 
 def _recognised(path: Path) -> Found:
-    from penstock.opening.recognising import recognised
+    from penstock.formats.registry import recognised
 
     return recognised(path)
 

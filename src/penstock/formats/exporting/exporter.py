@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -13,11 +12,13 @@ from penstock.formats.exporting.manifest import EXPORT, Export, files_of, read_e
 from penstock.formats.exporting.names import Names, clean
 from penstock.formats.exporting.options import ExportOptions, check_folder_name, make_options, with_pixels_kept
 from penstock.formats.exporting.own_source import refuse_own_source
-from penstock.formats.exporting.pieces import NAMES, Brief, Format, Piece, PieceWriter
+from penstock.formats.exporting.pieces import NAMES, Brief, FormatWriter, Piece, PieceWriter
 from penstock.formats.exporting.roles import roles_of
 from penstock.formats.exporting.runs import Run, plan_runs
 from penstock.formats.exporting.videos import frame_rate, note_time, video_of
 from penstock.formats.exports.export_manifest import fields_as_dicts
+from penstock.formats.format import load
+from penstock.formats.registry import written_formats
 from penstock.packing.fields import typed_schema
 from penstock.packing.locking import writer_lock
 from penstock.packing.manifest import handed_on, skipped_count
@@ -34,19 +35,6 @@ from penstock.samples import Source, Store, as_store
 from penstock.storage.blocks import Blocks
 from penstock.storage.locations import refuses_urls
 from penstock.wording import counted
-
-# Where each format lives; nothing is imported before it is asked for.
-HOMES = {
-    "tfrecord": ("penstock.formats.tfrecord.tfrecord_writer", "TFRecord"),
-    "hdf5": ("penstock.formats.hdf5.hdf5_writer", "Hdf5"),
-    "directory": ("penstock.formats.images.directory_writer", "Directory"),
-    "webdataset": ("penstock.formats.webdataset.webdataset_writer", "WebDataset"),
-    "numpy": ("penstock.formats.numpy.numpy_writer", "Numpy"),
-    "yolo": ("penstock.formats.boxes.yolo_writer", "Yolo"),
-    "coco": ("penstock.formats.boxes.coco_writer", "Coco"),
-    "voc": ("penstock.formats.boxes.voc_writer", "Voc"),
-    "csv": ("penstock.formats.boxes.csv_writer", "Csv"),
-}
 
 
 @refuses_urls()
@@ -120,10 +108,9 @@ class _Exporter:
         self.counts: dict[str, tuple[int, int]] = {}
         self.videos: dict[str, str] = {}
 
-    def _format(self, has_splits: bool) -> Format:
-        module, name = HOMES[self.options.to]
+    def _format(self, has_splits: bool) -> FormatWriter:
         brief = Brief(self.schema, self.roles, self.options, has_splits, self.places.content, self.names)
-        made: Format = getattr(importlib.import_module(module), name)(brief)
+        made: FormatWriter = load(written_formats()[self.options.to].writer)(brief)
         return made
 
     def _preparation(self) -> Preparation:

@@ -9,17 +9,12 @@ from typing import Any
 
 from penstock.codecs.images import DEFAULT_QUALITY
 from penstock.errors import RecipeError, nearest, one_of
+from penstock.formats.registry import written_formats
 from penstock.packing.options import AUTO, RUNNING, PackOptions
 from penstock.samples import Store
 
-FORMATS = ("tfrecord", "hdf5", "directory", "webdataset", "numpy", "yolo", "coco", "voc", "csv")
 SHARDED = ("tfrecord", "webdataset", "hdf5")
 BOXED = ("yolo", "coco", "voc", "csv")
-LAYOUTS = {
-    "hdf5": (AUTO, "deepethogram"),
-    "directory": (AUTO, "named", "numbered"),
-    "numpy": (AUTO, "npz"),
-}
 CODECS = (AUTO, "jpeg", "png", "webp", "raw")
 
 # People write both; Penstock has one word for it.
@@ -70,7 +65,7 @@ class ExportOptions:
     sync: bool = True
 
     def __post_init__(self) -> None:
-        one_of("to", self.to, FORMATS)
+        one_of("to", self.to, tuple(written_formats()))
         one_of("codec", self.codec, CODECS)
         self._check_layout()
         self._check_codec()
@@ -78,9 +73,9 @@ class ExportOptions:
         self.preparing()
 
     def _check_layout(self) -> None:
-        legal = LAYOUTS.get(self.to, (AUTO,))
+        legal = (AUTO, *written_formats()[self.to].layouts)
         if self.layout not in legal:
-            others = [f"{layout} ({to})" for to, layouts in LAYOUTS.items() for layout in layouts if layout != AUTO]
+            others = [f"{layout} ({to})" for to, one in written_formats().items() for layout in one.layouts]
             raise RecipeError(
                 f"layout={self.layout!r} is not a layout of {self.to}, which has {', '.join(legal)}."
                 f"{nearest(str(self.layout), legal)} Layouts of all formats: {', '.join(others)}."

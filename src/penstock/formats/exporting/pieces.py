@@ -128,8 +128,8 @@ class Finished(Protocol):
         ...
 
 
-class Format(Protocol):
-    """A format: what it holds, what workers make of a row, how pieces and tables are written."""
+class FormatWriter(Protocol):
+    """What writes a format: what it holds, what workers make of a row, how pieces and tables are written."""
 
     limits: Limits
     # One output for each video, where samples are frames; else one for each split.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from penstock.codecs.images import decode_image, decode_mask
 from penstock.errors import DataError, Problem
+from penstock.formats.exports.export_manifest import ExportFacts
 from penstock.formats.paths import read_bytes
 from penstock.samples import Field, Raw, Sample, Schema, Store, View
 from penstock.storage.documents import load_json
@@ -116,3 +117,37 @@ def read_sample_table(path: Path) -> list[dict[str, str]]:
             return list(csv.DictReader(file, strict=True))
     except (OSError, ValueError, csv.Error) as error:
         raise DataError([Problem(str(path), None, f"cannot be read: {error}", "Export the data again")]) from error
+
+
+def with_table(
+    source: Store,
+    facts: ExportFacts,
+    table: Path,
+    key_of: Callable[[Mapping[str, str]], str] = lambda row: row["path"],
+) -> Store:
+    """Image files with their rows of a table."""
+    rows = {key_of(row): row for row in read_sample_table(table)}
+    return Exported(source, facts.schema, rows, table)
+
+
+def of_videos(source: Store, facts: ExportFacts, table: Path, labels: Mapping[str, Path]) -> Store:
+    """Frames with their rows of the table, and with the rows of behaviours, vectors in the order of the classes."""
+    rows = {f"{row['path'].partition('/')[0]}#{row['frame']}": row for row in read_sample_table(table)}
+    behaviours = [field for field in facts.schema.fields if field.kind == "labels"][:1]
+    for field in behaviours:
+        for video, path in labels.items():
+            for frame in read_sample_table(path):
+                number = frame.pop("")
+                rows[f"{video}#{number}"][field.name] = f"[{','.join(frame[name] for name in facts.schema.classes)}]"
+    return Exported(source, facts.schema, rows, table)
+
+
+def columns_of(facts: ExportFacts) -> dict[str, Any]:
+    """The options of columns that say what every field is."""
+    fields = {field.name: field for field in facts.schema.fields}
+    return {"fields": fields, "label": fields.get("label", Field("", "text")).name, **classes_of(facts)}
+
+
+def classes_of(facts: ExportFacts) -> dict[str, Any]:
+    """The classes in their order, as an option."""
+    return {"classes": list(facts.schema.classes)} if facts.schema.classes else {}

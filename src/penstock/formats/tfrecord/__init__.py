@@ -1,1 +1,1 @@
-"""TFRecord files as a Source."""
+"""TFRecord files of tf.train.Examples: `framing` is the file, `examples` the wire format, `tfrecords` the Source."""

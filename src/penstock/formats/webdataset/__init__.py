@@ -1,1 +1,1 @@
-"""WebDataset tar shards as a Source."""
+"""WebDataset tar shards: `webdataset` is the Source, `webdataset_writer` writes them."""
