@@ -14,8 +14,8 @@ from penstock.formats.exporting.roles import roles_of
 from penstock.formats.tfrecord.example_encoding import IMAGE, ExampleEncoder
 from penstock.formats.tfrecord.examples import encode_example
 from penstock.formats.tfrecord.framing import frame
-from penstock.packing.preparing import Row
 from penstock.samples import Field, Schema
+from penstock.storage.writing.preparing import Row
 
 CLASSES = ("oak", "Kiefer, grün", *(f"tree {number}" for number in range(200)))
 JPEG = b"\xff\xd8\xff" + bytes(range(250)) * 90

@@ -12,7 +12,7 @@ from jpeg_making import jpeg, soft_picture
 from made_sources import folder_bytes
 from penstock.codecs import kernel
 from penstock.errors import PenstockError
-from penstock.packing.statistics import SAMPLE_COUNT
+from penstock.storage.writing.statistics import SAMPLE_COUNT
 
 IMAGES = SAMPLE_COUNT + 20
 

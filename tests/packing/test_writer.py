@@ -15,7 +15,7 @@ from made_sources import EveryKind, Pictures, Reel, Reels, folder_bytes, same_sa
 from penstock.codecs.headers import read_header
 from penstock.codecs.images import encode_image
 from penstock.errors import Problem
-from penstock.packing.locking import writer_lock
+from penstock.storage.writing.locking import writer_lock
 
 
 def test_every_kind_of_field_comes_back_as_it_was(tmp_path: Path) -> None:

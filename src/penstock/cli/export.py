@@ -16,8 +16,8 @@ from penstock.formats.exporting.manifest import EXPORT
 from penstock.formats.exporting.options import check_folder_name, make_options
 from penstock.formats.registry import written_formats
 from penstock.opening import constructor, kind_of
-from penstock.packing.places import Places
 from penstock.reporting.exports import export_text
+from penstock.storage.writing.places import Places
 
 
 @click.command(

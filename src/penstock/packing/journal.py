@@ -20,10 +20,10 @@ from numpy.typing import NDArray
 from penstock.errors import PackError
 from penstock.packing.layout import shard_name
 from penstock.packing.manifest import ShardEntry
-from penstock.packing.places import PLAN_NAME, Places
 from penstock.packing.shards import file_checksum
 from penstock.storage.documents import load_json
 from penstock.storage.mapped import refuse_lost_files
+from penstock.storage.writing.places import PLAN_NAME, Places
 
 JOURNAL_NAME = "journal.jsonl"
 

@@ -19,7 +19,6 @@ from numpy.typing import NDArray
 from penstock.codecs.images import decode_image, decode_mask
 from penstock.errors import MissingExtra, PackError, RecipeError, nearest
 from penstock.packing.columns import row_checksum
-from penstock.packing.fields import restored
 from penstock.packing.index import Columns, open_index
 from penstock.packing.layout import (
     GOP_FRAMES,
@@ -37,6 +36,7 @@ from penstock.samples import RESERVED, Field, Origin, Raw, ReadSample, Sample, S
 from penstock.samples.mapped_store import MappedStore, Stretches
 from penstock.samples.store import ImageStorage, Places, objects
 from penstock.storage.locations import refuses_urls
+from penstock.storage.writing.fields import restored
 from penstock.wording import counted
 
 if TYPE_CHECKING:

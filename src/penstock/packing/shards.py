@@ -16,8 +16,8 @@ from penstock.errors import PackError
 from penstock.packing.checksummed import ChecksummedFile
 from penstock.packing.columns import PiecesView, RowChecksums, batch_views
 from penstock.packing.layout import BATCH_BYTES, BATCH_BYTES_LIMIT, shape_column
-from penstock.packing.preparing import Row
 from penstock.samples import Field, Schema
+from penstock.storage.writing.preparing import Row
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -14,27 +14,33 @@ from numpy.typing import NDArray
 from penstock.errors import PackError, RecipeError
 from penstock.packing import layout
 from penstock.packing.advice import tell_before
-from penstock.packing.fields import typed_schema
 from penstock.packing.index import open_index, write_index
 from penstock.packing.journal import FinishedShard, Journal
-from penstock.packing.locking import writer_lock
 from penstock.packing.manifest import Manifest, ShardEntry, handed_on, skipped_count
 from penstock.packing.options import AUTO, PackOptions, make_options
-from penstock.packing.parallel import thread_pool
-from penstock.packing.places import Places
-from penstock.packing.preconditions import check_quality, check_source, check_unchanged, clear_words, every_damage
-from penstock.packing.preparing import BadSample, Preparation, Row
-from penstock.packing.progress import ProgressBar
 from penstock.packing.reader import Pack
 from penstock.packing.shards import ShardWriter, file_checksum
 from penstock.packing.splitting import SplitPlan, plan_part_splits, plan_splits
-from penstock.packing.stamps import stamp_of_part
-from penstock.packing.statistics import SAMPLE_COUNT, ChannelSums
-from penstock.packing.work import TASK_BYTES, Place, Prepared, prepared_parts, prepared_samples
 from penstock.samples import Segment, Source, Store, Subset, as_store
 from penstock.seeds import random_bits
 from penstock.storage.blocks import Blocks
 from penstock.storage.locations import refuses_urls
+from penstock.storage.writing.fields import typed_schema
+from penstock.storage.writing.locking import writer_lock
+from penstock.storage.writing.parallel import thread_pool
+from penstock.storage.writing.places import Places
+from penstock.storage.writing.preconditions import (
+    check_quality,
+    check_source,
+    check_unchanged,
+    clear_words,
+    every_damage,
+)
+from penstock.storage.writing.preparing import BadSample, Preparation, Row
+from penstock.storage.writing.progress import ProgressBar
+from penstock.storage.writing.stamps import stamp_of_part
+from penstock.storage.writing.statistics import SAMPLE_COUNT, ChannelSums
+from penstock.storage.writing.work import TASK_BYTES, Place, Prepared, prepared_parts, prepared_samples
 from penstock.wording import counted
 
 

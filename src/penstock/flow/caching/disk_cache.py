@@ -80,8 +80,8 @@ class DiskCache(CachedSource):
 
     def _open(self, path: Path) -> None:
         # Here and below: a flow without such a cache must not wait for the modules that write packs.
-        from penstock.packing.locking import BeingWritten
         from penstock.packing.reader import Pack
+        from penstock.storage.writing.locking import BeingWritten
 
         rows = None if path.exists() else _CacheRows(self.leaf, self._wanted, self._skips_bad)
         while rows is not None and not path.exists():

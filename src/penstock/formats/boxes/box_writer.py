@@ -11,7 +11,7 @@ from penstock.formats.exporting.roles import Roles, need_boxes
 from penstock.formats.exporting.tables import write_table
 from penstock.formats.exports.export_manifest import SAMPLES_NAME
 from penstock.formats.images.image_file_writer import ImageFiles
-from penstock.packing.preparing import Row
+from penstock.storage.writing.preparing import Row
 
 
 class BoxFormat(ABC):

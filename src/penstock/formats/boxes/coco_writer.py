@@ -11,7 +11,7 @@ from pathlib import Path
 
 from penstock.formats.boxes.box_writer import BoxFormat, class_names
 from penstock.formats.exporting.pieces import Finished, Piece
-from penstock.packing.preparing import Row
+from penstock.storage.writing.preparing import Row
 
 IMAGES, OBJECTS = "images", "annotations"
 

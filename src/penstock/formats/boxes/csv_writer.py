@@ -5,7 +5,7 @@ from __future__ import annotations
 from penstock.formats.boxes.box_writer import BoxFormat, class_name
 from penstock.formats.exporting.pieces import Brief, Finished, Piece, csv_line
 from penstock.formats.exporting.tables import shortest, write_classes, write_table
-from penstock.packing.preparing import Row
+from penstock.storage.writing.preparing import Row
 
 BOXES = "boxes.csv"
 COLUMNS = ("xmin", "ymin", "xmax", "ymax", "label", "image_path")

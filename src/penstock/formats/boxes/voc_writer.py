@@ -10,7 +10,7 @@ from xml.sax.saxutils import escape
 from penstock.formats.boxes.box_writer import BoxFormat, class_name
 from penstock.formats.exporting.pieces import Finished, Piece
 from penstock.formats.exporting.tables import shortest, write_classes
-from penstock.packing.preparing import Row
+from penstock.storage.writing.preparing import Row
 
 SETS = "sets"
 CORNERS = ("xmin", "ymin", "xmax", "ymax")

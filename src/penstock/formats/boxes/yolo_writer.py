@@ -8,7 +8,7 @@ import numpy as np
 
 from penstock.formats.boxes.box_writer import BoxFormat, class_names
 from penstock.formats.exporting.pieces import Finished, Piece
-from penstock.packing.preparing import Row
+from penstock.storage.writing.preparing import Row
 
 
 class Yolo(BoxFormat):

@@ -19,21 +19,21 @@ from penstock.formats.exporting.videos import frame_rate, note_time, video_of
 from penstock.formats.exports.export_manifest import fields_as_dicts
 from penstock.formats.format import load
 from penstock.formats.registry import written_formats
-from penstock.packing.fields import typed_schema
-from penstock.packing.locking import writer_lock
 from penstock.packing.manifest import handed_on, skipped_count
 from penstock.packing.options import AUTO
-from penstock.packing.places import Places
-from penstock.packing.preconditions import check_source, check_unchanged, clear_words, every_damage
-from penstock.packing.preparing import BadSample, Preparation, Row
-from penstock.packing.progress import ProgressBar
 from penstock.packing.reader import Pack
-from penstock.packing.stamps import stamp_of_part
-from penstock.packing.work import TASK_BYTES, Place, Prepared
 from penstock.packing.writer import told_origin
 from penstock.samples import Source, Store, as_store
 from penstock.storage.blocks import Blocks
 from penstock.storage.locations import refuses_urls
+from penstock.storage.writing.fields import typed_schema
+from penstock.storage.writing.locking import writer_lock
+from penstock.storage.writing.places import Places
+from penstock.storage.writing.preconditions import check_source, check_unchanged, clear_words, every_damage
+from penstock.storage.writing.preparing import BadSample, Preparation, Row
+from penstock.storage.writing.progress import ProgressBar
+from penstock.storage.writing.stamps import stamp_of_part
+from penstock.storage.writing.work import TASK_BYTES, Place, Prepared
 from penstock.wording import counted
 
 

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from penstock.formats.exporting.pieces import FILES, Piece
 from penstock.packing.journal import WorkJournal
-from penstock.packing.work import Place
+from penstock.storage.writing.work import Place
 
 
 @dataclass(frozen=True)

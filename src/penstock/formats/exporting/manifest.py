@@ -11,8 +11,8 @@ from typing import Any
 
 from penstock.errors import PackError
 from penstock.formats.exports.export_manifest import MANIFEST_NAME, MARK
-from penstock.packing.places import Made
 from penstock.storage.documents import load_json
+from penstock.storage.writing.places import Made
 from penstock.wording import counted
 
 EXPORT = Made("export", MANIFEST_NAME, has_folders=True)

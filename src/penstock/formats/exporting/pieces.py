@@ -13,8 +13,8 @@ from penstock.formats.exporting.names import Names
 from penstock.formats.exporting.options import ExportOptions
 from penstock.formats.exporting.rendering import Rendering
 from penstock.formats.exporting.roles import Roles
-from penstock.packing.preparing import Row
 from penstock.samples import Schema
+from penstock.storage.writing.preparing import Row
 
 # What the journal keeps of a piece beside the tables of formats.
 FILES = "files"

@@ -9,7 +9,7 @@ import numpy as np
 
 from penstock.codecs.headers import Header, read_header
 from penstock.codecs.images import decode_image, encode_image
-from penstock.packing.preparing import KEPT_WHEN_RESIZED, Row
+from penstock.storage.writing.preparing import KEPT_WHEN_RESIZED, Row
 
 # What nearly every program opens; other kinds become PNG.
 KEPT_KINDS = ("jpeg", "png", "webp", "bmp")

@@ -9,11 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from penstock.errors import RecipeError
-from penstock.packing.preparing import Preparation
 from penstock.packing.splits import ordered_names
-from penstock.packing.work import Place, Prepared, prepared_parts, prepared_samples
 from penstock.samples import Segment, Store, Subset
 from penstock.storage.blocks import Blocks
+from penstock.storage.writing.preparing import Preparation
+from penstock.storage.writing.work import Place, Prepared, prepared_parts, prepared_samples
 
 _NOTHING_MEASURED: NDArray[np.int64] = np.empty(0, np.int64)
 

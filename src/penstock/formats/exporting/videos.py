@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 from penstock.formats.exporting.pieces import Piece
-from penstock.packing.preparing import Row
+from penstock.storage.writing.preparing import Row
 
 
 def video_of(row: Row) -> str:

@@ -26,7 +26,7 @@ from penstock.formats.exporting.videos import frames_per_second
 from penstock.formats.exports.export_manifest import FRAME_LIST_NAME
 from penstock.formats.hdf5.hdf5_writer_columns import Column, columns_of, encoded_column, pixel_column
 from penstock.formats.hdf5.steady_file import SteadyFile
-from penstock.packing.preparing import Row
+from penstock.storage.writing.preparing import Row
 
 BEHAVIOURS = "behaviours"
 

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from penstock.errors import RecipeError
 from penstock.formats.exporting.pieces import Brief, Piece
-from penstock.packing.preparing import Row
 from penstock.samples import Field
+from penstock.storage.writing.preparing import Row
 
 # Chunks of about this size are read at once without waste.
 CHUNK_BYTES = 64 << 10

@@ -24,8 +24,8 @@ from penstock.formats.exporting.tables import shortest, write_classes, write_tab
 from penstock.formats.exporting.videos import frame_rate, video_of
 from penstock.formats.exports.export_manifest import FRAMES_NAME
 from penstock.formats.images.image_file_writer import ImageFiles
-from penstock.packing.preparing import Row
 from penstock.samples import Field, Sample
+from penstock.storage.writing.preparing import Row
 
 LABELS, FRAMES, VIDEOS = "labels.csv", FRAMES_NAME, "videos.csv"
 BEHAVIOURS = "behaviours"

@@ -8,7 +8,7 @@ from penstock.codecs.headers import sniff
 from penstock.formats.exporting.names import clean
 from penstock.formats.exporting.pieces import Brief, Piece
 from penstock.formats.exporting.rendering import ENDINGS
-from penstock.packing.preparing import Row
+from penstock.storage.writing.preparing import Row
 
 # Name without ending and path of the image, both as they are in the export.
 Annotate = Callable[[Piece, Row, str, str], None]

@@ -25,8 +25,8 @@ from penstock.errors import RecipeError
 from penstock.formats.exporting.pieces import MANY_FILES, Brief, Finished, Piece, PieceWriter
 from penstock.formats.exporting.rendering import Rendering
 from penstock.formats.numpy.npy_writer import NpyFile, finish_header, write_texts
-from penstock.packing.preparing import Row
 from penstock.samples import Field
+from penstock.storage.writing.preparing import Row
 
 
 class Numpy:

@@ -28,8 +28,8 @@ from penstock.formats.tfrecord.examples import (
     varint,
 )
 from penstock.formats.tfrecord.framing import ends_of_records
-from penstock.packing.preparing import Row
 from penstock.samples import Field
+from penstock.storage.writing.preparing import Row
 
 IMAGE = "image/encoded"
 SIDES = ("xmin", "ymin", "xmax", "ymax")

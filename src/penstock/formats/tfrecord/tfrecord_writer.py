@@ -19,7 +19,7 @@ from penstock.formats.exporting.rendering import Rendering
 from penstock.formats.exporting.shard_files import ShardFile, shard_limits, shard_name
 from penstock.formats.exporting.tables import write_classes
 from penstock.formats.tfrecord.example_encoding import ExampleEncoder
-from penstock.packing.preparing import Row
+from penstock.storage.writing.preparing import Row
 
 # What tf.io.decode_image reads, without animations.
 KEPT_KINDS = ("jpeg", "png", "bmp")

@@ -25,7 +25,7 @@ from penstock.formats.exporting.pieces import Brief, Finished, Piece, PieceWrite
 from penstock.formats.exporting.rendering import ENDINGS, Rendering
 from penstock.formats.exporting.shard_files import ShardFile, shard_limits, shard_name
 from penstock.formats.exporting.tables import write_classes
-from penstock.packing.preparing import Row
+from penstock.storage.writing.preparing import Row
 
 BLOCK = 512
 # Two empty blocks end an archive, and its size is a multiple of this.

@@ -13,12 +13,12 @@ from numpy.typing import NDArray
 from penstock.codecs.images import DEFAULT_QUALITY
 from penstock.errors import DataError, HopError, PackError, RecipeError
 from penstock.packing.options import AUTO, LOSSLESS, PackOptions
-from penstock.packing.parallel import thread_pool
-from penstock.packing.places import Places
-from penstock.packing.stamps import stamp_of
 from penstock.problems import refuse_problems
 from penstock.samples import Store
 from penstock.storage.mapped import refuse_lost_files
+from penstock.storage.writing.parallel import thread_pool
+from penstock.storage.writing.places import Places
+from penstock.storage.writing.stamps import stamp_of
 
 
 def check_source(source: Store, options: PackOptions) -> None:

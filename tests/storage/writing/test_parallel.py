@@ -13,9 +13,9 @@ import psutil
 import pytest
 
 from leftovers import is_gone, until
-from penstock.packing.parallel import ProcessPool
+from penstock.storage.writing.parallel import ProcessPool
 
-TESTS = Path(__file__).resolve().parents[1]
+TESTS = Path(__file__).resolve().parents[2]
 PROGRAM = """
 import sys
 import penstock as ps
@@ -82,7 +82,7 @@ def test_a_tracker_of_python_that_is_killed_is_no_trouble(tmp_path: Path) -> Non
 BUSY = """
 import os, sys
 from pathlib import Path
-from penstock.packing.parallel import ProcessPool
+from penstock.storage.writing.parallel import ProcessPool
 
 def read_for_ever(pipe, _):
     with open(pipe) as lines:  # whoever opened it for writing never writes

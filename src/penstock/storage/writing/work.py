@@ -15,10 +15,10 @@ from numpy.typing import NDArray
 from penstock.errors import DataError
 from penstock.packing.layout import GOP_FRAMES
 from penstock.packing.options import PackOptions
-from penstock.packing.parallel import ProcessPool, in_order, thread_pool
-from penstock.packing.preparing import BadSample, Preparation, Row, prepare_range, prepare_raws
 from penstock.samples import Raw, Segment, Store
 from penstock.storage.blocks import Blocks
+from penstock.storage.writing.parallel import ProcessPool, in_order, thread_pool
+from penstock.storage.writing.preparing import BadSample, Preparation, Row, prepare_range, prepare_raws
 
 # What one task may hold: enough to make handing it over cheap, little enough that many fit in memory.
 TASK_BYTES = 4 << 20

@@ -18,11 +18,11 @@ from penstock.codecs.kernel.measuring import measure_halved
 from penstock.codecs.resizing import resized, side_target
 from penstock.errors import DataError, HopError, PenstockError
 from penstock.geometry import as_boxes, parse_size, scaled
-from penstock.packing.fields import checked_pixels, stored_bytes, stored_fields
 from penstock.packing.options import AUTO, PackOptions
-from penstock.packing.stamps import stamp_of
-from penstock.packing.statistics import ChannelSums, channel_sums
 from penstock.samples import Raw, ReadSample, Sample, Schema, Store
+from penstock.storage.writing.fields import checked_pixels, stored_bytes, stored_fields
+from penstock.storage.writing.stamps import stamp_of
+from penstock.storage.writing.statistics import ChannelSums, channel_sums
 
 # From this size on a JPEG of the sample is measured at half its size: the mean is the same, the deviation of
 # photographs about one part in a hundred smaller, which is less than the choice of 500 images makes.
