@@ -21,7 +21,7 @@ DOORS = {
     r"\bjson\.loads?\(": (
         "storage/documents.py",
         "flow/workers/child.py",
-        "packing/journal.py",
+        "storage/writing/journal.py",
         "formats/numpy/numpy_writer.py",
     ),
     r"\byaml\.(safe_)?(load|load_all|full_load|unsafe_load)\(": ("storage/documents.py",),

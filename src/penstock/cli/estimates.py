@@ -7,8 +7,9 @@ from typing import Any
 from penstock.cli.wording import in_own_words
 from penstock.packing.advice import better_codec, codec_estimates, readable_parts
 from penstock.packing.estimating import Estimate
-from penstock.packing.options import AUTO, PackOptions
+from penstock.packing.options import PackOptions
 from penstock.reporting.packs import readable_bytes
+from penstock.storage.writing.options import AUTO
 from penstock.wording import counted
 
 

@@ -19,7 +19,8 @@ from penstock.formats.exporting.options import CODECS as EXPORT_CODECS
 from penstock.formats.exporting.options import SPELLINGS, ExportOptions
 from penstock.formats.registry import written_formats
 from penstock.formats.videos.label_options import EMPTY_LABELS, UNITS
-from penstock.packing.options import AUTO, CODECS, PackOptions
+from penstock.packing.options import PackOptions
+from penstock.storage.writing.options import AUTO, CODECS
 from penstock.wording import counted
 
 Command = TypeVar("Command", bound=Callable[..., Any])

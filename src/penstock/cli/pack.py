@@ -20,6 +20,7 @@ from penstock.cli.options import (
 from penstock.cli.programs import tell_program
 from penstock.cli.wording import in_own_words
 from penstock.packing.advice import warnings_of
+from penstock.packing.manifest import PACK
 from penstock.packing.options import make_options
 from penstock.packing.writer import write_pack
 from penstock.reporting.packs import pack_facts, pack_text
@@ -75,7 +76,7 @@ def _packed(source: Any, running: dict[str, Any], chosen: dict[str, Any]) -> ps.
     try:
         return write_pack(source, output, progress=False if quiet else None, **running, **chosen)
     except KeyboardInterrupt:
-        if Places(output).workshop.exists():
+        if Places(output, PACK).workshop.exists():
             click.echo("\nFinished shards are kept: run the same command with --resume to go on.", err=True)
         raise
 

@@ -2,14 +2,12 @@
 
 The way in:                                        The way out:
   options        what a user may choose              manifest    pack.json
-  preconditions  what is asked before it begins      index       one row per sample, memory-mapped
-  splits, splitting  groups → train, val, …          mapping     one shard as mapped memory
-  work, parallel     many samples at once, in order  columns     Arrow columns as rows
-  preparing      one sample → one row                reader      `open` and Pack
-  stamps         whether a sample has changed        verifying   every checksum
-  statistics     channel sums without rounding
-  shards         rows → record batches → shard files
-  journal, locking   going on after an interruption, one writer at a time
-  estimating     what each codec would cost for a video
-  writer         the verb `pack`                   Both: layout (names, versions, Arrow schema)
+  splits, splitting  groups → train, val, …          index       one row per sample, memory-mapped
+  shards         rows → record batches → shard files mapping     one shard as mapped memory
+  journal        which shards are finished           columns     Arrow columns as rows
+  estimating     what each codec would cost          reader      `open` and Pack
+  writer         the verb `pack`                     verifying   every checksum
+
+Both: layout (names, versions, Arrow schema). How samples become rows, and how work goes on after an interruption, is
+in `storage/writing`, for packs and exports alike.
 """

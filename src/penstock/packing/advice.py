@@ -9,8 +9,9 @@ from penstock.errors import SHOWN_PROBLEMS, PenstockError
 from penstock.geometry import parse_size
 from penstock.geometry.frame_sizes import LEGAL_STEP, is_legal, nearest_legal
 from penstock.packing.estimating import Estimate, estimate_codecs
-from penstock.packing.options import AUTO, PackOptions
+from penstock.packing.options import PackOptions
 from penstock.samples import Segment, Store
+from penstock.storage.writing.options import AUTO
 
 
 def tell_before(source: Store, options: PackOptions) -> None:

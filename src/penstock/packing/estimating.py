@@ -12,9 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from penstock.codecs.images import decode_image, encode_image
-from penstock.packing.layout import GOP_FRAMES
 from penstock.packing.options import PackOptions
 from penstock.samples import Segment
+from penstock.storage.writing.options import GOP_FRAMES
 
 Pixels = NDArray[np.uint8]
 CLIP_FRAMES = 11

@@ -28,8 +28,6 @@ INDEX_NAME = "index.arrow"
 BATCH_BYTES = 8 << 20
 BATCH_BYTES_LIMIT = 16 << 20
 
-GOP_FRAMES = 12  # an 11-frame clip decodes 1.5 times the frames it needs; 250 frames would be 12 times
-
 
 # What pyarrow and numpy raise on damaged Arrow files, ArrowInvalid being a ValueError.
 UNREADABLE_ARROW = (OSError, ValueError, TypeError, LookupError, NotImplementedError, MemoryError, OverflowError)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -14,10 +13,11 @@ from penstock.errors import PackError
 from penstock.packing.layout import FORMAT_VERSION, INDEX_NAME, MANIFEST_NAME
 from penstock.samples import Field, Schema
 from penstock.storage.documents import load_json
+from penstock.storage.writing.journal import skipped_count
+from penstock.storage.writing.places import Made
 from penstock.wording import counted
 
-# What whoever trains on a copy of the data must know too.
-HANDED_ON = ("flip", "fit", "crop")
+PACK = Made("pack", MANIFEST_NAME)
 
 MOST_BYTES = 2**62
 
@@ -73,16 +73,6 @@ class Manifest:
         values = self.as_dict()
         values["checksum"] = _checksum(values)
         (folder / MANIFEST_NAME).write_text(_as_text(values), encoding="utf-8")
-
-
-def handed_on(made_from: Mapping[str, Any]) -> dict[str, Any]:
-    """How often a project mirrors clips, and how frames were brought to their size."""
-    return {name: made_from[name] for name in HANDED_ON if name in made_from}
-
-
-def skipped_count(skipped: Sequence[dict[str, Any]]) -> int:
-    """How many samples were left out; an entry may stand for many, and those of older versions stand for one."""
-    return sum(entry.get("count", 1) for entry in skipped)
 
 
 def read_manifest(folder: Path) -> Manifest:

@@ -2,23 +2,15 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 from typing import Any
 
 from penstock.codecs.images import DEFAULT_QUALITY
-from penstock.errors import RecipeError, nearest, one_of
-from penstock.geometry import LARGEST_SIDE, parse_size
-from penstock.storage.free_memory import SHARE_OF_FREE, bytes_of, free_bytes
+from penstock.errors import RecipeError, nearest
+from penstock.storage.writing.options import AUTO, RUNNING, SampleOptions, between
 
-AUTO = "auto"
-CODECS = (AUTO, "jpeg", "png", "webp", "raw", "h264")
-LOSSLESS = ("png", "raw")
 DEFAULT_SPLIT = "train=0.8,val=0.2"
-
-# Options that change how fast a pack is written, never what is in it.
-RUNNING = ("workers", "executor", "memory", "sync")
 
 
 @dataclass(frozen=True)
@@ -57,48 +49,24 @@ class PackOptions:
     sync: bool = True
 
     def __post_init__(self) -> None:
-        one_of("codec", self.codec, CODECS)
-        one_of("on_bad_sample", self.on_bad_sample, ("raise", "skip"))
-        one_of("executor", self.executor, ("thread", "process"))
-        _between("quality", self.quality, 1, 100)
-        if self.codec in LOSSLESS and self.quality != DEFAULT_QUALITY:
-            raise RecipeError(
-                f"quality={self.quality} is for jpeg, webp and h264; {self.codec} keeps every pixel as it is."
-            )
-        _between("shard_mb", self.shard_mb, 1, 2048)
-        _between("seed", self.seed, -(2**63), 2**64 - 1)
-        bytes_of(self.memory)
-        self._check_sizes()
+        self.preparing()
+        between("shard_mb", self.shard_mb, 1, 2048)
+        between("seed", self.seed, -(2**63), 2**64 - 1)
         if not isinstance(self.split, str):
             raise RecipeError(f"split={self.split!r} must be a text, such as train=0.8,val=0.2.")
         parse_split(self.split)
-        if self.workers != AUTO:
-            _between("workers", self.workers, 1, 1024)
 
-    def _check_sizes(self) -> None:
-        chosen = [name for name in ("longest_side", "shortest_side", "size") if getattr(self, name) is not None]
-        if len(chosen) > 1:
-            raise RecipeError(f"{' and '.join(chosen)} exclude each other; give one of them.")
-        for name in ("longest_side", "shortest_side"):
-            if getattr(self, name) is not None:
-                _between(name, getattr(self, name), 1, LARGEST_SIDE)
-        if self.size is not None:
-            parse_size(self.size)
+    def preparing(self) -> SampleOptions:
+        """The options that decide how samples are read, resized and encoded."""
+        return SampleOptions(**{field.name: getattr(self, field.name) for field in fields(SampleOptions)})
 
     @property
     def worker_count(self) -> int:
-        return usable_cores() if self.workers == AUTO else int(self.workers)
-
-    @property
-    def decoding_bytes(self) -> int:
-        """What images may take while they are decoded, in each process."""
-        given = bytes_of(self.memory)
-        limit = int(free_bytes() * SHARE_OF_FREE) if given is None else given
-        return limit // self.worker_count if self.executor == "process" else limit
+        return self.preparing().worker_count
 
     @property
     def changes_pixels(self) -> bool:
-        return self.longest_side is not None or self.shortest_side is not None or self.size is not None
+        return self.preparing().changes_pixels
 
     def content(self) -> dict[str, Any]:
         """The options that decide what is in the pack; these are written into it."""
@@ -137,15 +105,3 @@ def _split_name(name: str) -> str:
     if not name.strip().isidentifier():
         raise RecipeError(f"{name!r} is not a name for a split; use letters, digits and _, such as train.")
     return name.strip()
-
-
-def _between(name: str, value: Any, low: int, high: int) -> None:
-    if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
-        raise RecipeError(f"{name}={value!r} must be a whole number from {low} to {high}.")
-
-
-def usable_cores() -> int:
-    """The cores this process may use, which on shared machines are fewer than there are."""
-    if hasattr(os, "sched_getaffinity"):
-        return max(1, len(os.sched_getaffinity(0)))
-    return os.cpu_count() or 1

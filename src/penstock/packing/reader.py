@@ -21,7 +21,6 @@ from penstock.errors import MissingExtra, PackError, RecipeError, nearest
 from penstock.packing.columns import row_checksum
 from penstock.packing.index import Columns, open_index
 from penstock.packing.layout import (
-    GOP_FRAMES,
     INDEX_NAME,
     MANIFEST_NAME,
     UNREADABLE_ARROW,
@@ -34,9 +33,10 @@ from penstock.packing.ranges import gathered, stored_rows
 from penstock.packing.row_checks import BLOCK_BITS, RowChecks
 from penstock.samples import RESERVED, Field, Origin, Raw, ReadSample, Sample, Schema, Subset
 from penstock.samples.mapped_store import MappedStore, Stretches
-from penstock.samples.store import ImageStorage, Places, objects
+from penstock.samples.store import ImageStorage, Places, handed_on, objects
 from penstock.storage.locations import refuses_urls
 from penstock.storage.writing.fields import restored
+from penstock.storage.writing.options import GOP_FRAMES
 from penstock.wording import counted
 
 if TYPE_CHECKING:
@@ -109,6 +109,14 @@ class Pack(MappedStore):
 
     def made_from(self) -> dict[str, Any]:
         return dict(self.manifest.made_from)
+
+    def made_from_for_copies(self) -> dict[str, Any]:
+        """Not the source of the pack: that pack is the source now."""
+        return handed_on(self.manifest.made_from)
+
+    @property
+    def stored_codec(self) -> str:
+        return self.manifest.codec
 
     @property
     def has_gaps(self) -> bool:

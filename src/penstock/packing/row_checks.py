@@ -14,8 +14,9 @@ from numpy.typing import NDArray
 
 from penstock.errors import PackError
 from penstock.packing.index import Columns
-from penstock.packing.layout import GOP_FRAMES, INDEX_NAME
+from penstock.packing.layout import INDEX_NAME
 from penstock.packing.manifest import Manifest
+from penstock.storage.writing.options import GOP_FRAMES
 
 BLOCK_BITS = 12  # 4,096 rows: 50 µs at the first use of any of them
 

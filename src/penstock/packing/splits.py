@@ -143,9 +143,3 @@ def _best_cut(wanted: int, start: int, stop: int, guard: Callable[[int], int]) -
     near = range(max(start + 1, wanted - reach), min(stop - 1, wanted + reach) + 1)
     costs = {cut: abs(cut - wanted) + gap for cut in near if cut + (gap := guard(cut)) < stop}
     return min(costs, key=lambda cut: (costs[cut], cut), default=None)
-
-
-def ordered_names(names: Sequence[str]) -> list[str]:
-    """Split names as people say them: train, val, test, then the rest by name."""
-    usual = [name for name in ("train", "val", "test") if name in names]
-    return usual + sorted(set(names) - set(usual))

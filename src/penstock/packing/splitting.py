@@ -10,9 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from penstock.errors import RecipeError
-from penstock.packing.options import AUTO, DEFAULT_SPLIT, PackOptions, parse_split
-from penstock.packing.splits import GAP, Blocks, assign_splits, cut_in_order, ordered_names
+from penstock.packing.options import DEFAULT_SPLIT, PackOptions, parse_split
+from penstock.packing.splits import GAP, Blocks, assign_splits, cut_in_order
 from penstock.samples import Store
+from penstock.samples.schema import ordered_names
+from penstock.storage.writing.options import AUTO
 from penstock.wording import counted
 
 # A table of groups × classes beyond this would not fit in memory; the split is then not balanced by class.

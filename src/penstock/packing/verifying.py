@@ -16,9 +16,9 @@ from penstock.packing.index import Columns, open_index, shard_index
 from penstock.packing.layout import INDEX_NAME, MANIFEST_NAME, UNREADABLE_ARROW, column_types
 from penstock.packing.manifest import Manifest, ShardEntry
 from penstock.packing.mapping import MappedShard
-from penstock.packing.options import usable_cores
 from penstock.packing.row_checks import RowChecks
 from penstock.packing.shards import file_checksum
+from penstock.storage.writing.options import usable_cores
 
 if TYPE_CHECKING:
     import pyarrow as pa

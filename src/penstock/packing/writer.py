@@ -11,37 +11,35 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from penstock.errors import PackError, RecipeError
+from penstock.errors import RecipeError
 from penstock.packing import layout
 from penstock.packing.advice import tell_before
 from penstock.packing.index import open_index, write_index
 from penstock.packing.journal import FinishedShard, Journal
-from penstock.packing.manifest import Manifest, ShardEntry, handed_on, skipped_count
-from penstock.packing.options import AUTO, PackOptions, make_options
+from penstock.packing.manifest import PACK, Manifest, ShardEntry
+from penstock.packing.options import PackOptions, make_options
 from penstock.packing.reader import Pack
 from penstock.packing.shards import ShardWriter, file_checksum
 from penstock.packing.splitting import SplitPlan, plan_part_splits, plan_splits
-from penstock.samples import Segment, Source, Store, Subset, as_store
+from penstock.samples import Segment, Source, Store, as_store
 from penstock.seeds import random_bits
 from penstock.storage.blocks import Blocks
 from penstock.storage.locations import refuses_urls
 from penstock.storage.writing.fields import typed_schema
-from penstock.storage.writing.locking import writer_lock
+from penstock.storage.writing.options import AUTO
 from penstock.storage.writing.parallel import thread_pool
 from penstock.storage.writing.places import Places
 from penstock.storage.writing.preconditions import (
     check_quality,
-    check_source,
     check_unchanged,
     clear_words,
     every_damage,
 )
 from penstock.storage.writing.preparing import BadSample, Preparation, Row
 from penstock.storage.writing.progress import ProgressBar
-from penstock.storage.writing.stamps import stamp_of_part
 from penstock.storage.writing.statistics import SAMPLE_COUNT, ChannelSums
 from penstock.storage.writing.work import TASK_BYTES, Place, Prepared, prepared_parts, prepared_samples
-from penstock.wording import counted
+from penstock.storage.writing.writer import Output, Writer, place_to_write, plan_of, stamps_of_parts
 
 
 @refuses_urls()
@@ -81,47 +79,34 @@ def write_pack(
     """The same without a word before it."""
     chosen = make_options(options)
     opened = as_store(source)
-    places = Places(path)
-    places.target.parent.mkdir(parents=True, exist_ok=True)
-    with writer_lock(places.target):
-        places.tidy()
-        places.check(resume, overwrite)
-        check_source(opened, chosen)
-        check_quality(opened, chosen)
+    places = Places(path, PACK)
+    preparing = chosen.preparing()
+    with place_to_write(places, opened, preparing, resume, overwrite):
+        check_quality(opened, preparing)
         with clear_words(places), every_damage(opened):
-            _write(opened, places, chosen, resume, progress)
+            _PackWriter(opened, places, chosen).write(resume, progress)
     return Pack(path)
 
 
-def _write(source: Store, places: Places, options: PackOptions, resume: bool, progress: bool | None) -> None:
-    writer = _PackWriter(source, places, options, resume)
-    try:
-        with ProgressBar(writer.expected, progress) as bar:
-            writer.write_shards(bar)
-        writer.finish()
-    except BaseException:
-        if not writer.journal.finished:
-            places.abandon()
-        raise
+class _PackWriter(Writer[FinishedShard]):
+    """One run of packing: shards of Arrow, an index, pack.json."""
 
+    verb, doing = "pack", "packing"
+    journal: Journal
+    pool: Executor
 
-class _PackWriter:
-    """One run of packing: the source, the plan, and what has been finished so far."""
-
-    def __init__(self, source: Store, places: Places, options: PackOptions, resume: bool) -> None:
-        self.source, self.places = source, places
+    def __init__(self, source: Store, places: Places, options: PackOptions) -> None:
+        super().__init__(source, places, typed_schema(source), Journal(places))
         self.parts: tuple[Segment, ...] | None = None if source.parts is None else tuple(source.parts)
-        self.schema = typed_schema(source)
         self.options = self._resolved(options)
+        self.syncs = options.sync
         self.measures_all = self._measures_all()
-        self.preparation = Preparation(self.schema, self.options, source.default_codec, not self.measures_all)
+        preparing = self.options.preparing()
+        self.preparation = Preparation(self.schema, preparing, source.default_codec, not self.measures_all)
         self.splits = self._plan_splits()
-        self.journal = self._open_journal(resume)
         self.sums = ChannelSums()
-        self.skipped: list[dict[str, Any]] = []
         self.raw_size: tuple[int, int] | None = None
         self.memory = Blocks(2 * TASK_BYTES)
-        self._go_on()
 
     @property
     def expected(self) -> int:
@@ -151,36 +136,19 @@ class _PackWriter:
 
     # Where work begins
 
-    def _open_journal(self, resume: bool) -> Journal:
-        journal = Journal(self.places)
-        if resume and self.places.content.exists():
-            journal.go_on(self._plan())
-        else:
-            journal.begin(self._plan())
-        return journal
-
-    def _plan(self) -> dict[str, Any]:
-        """What must be the same when work goes on."""
-        schema = self.schema
-        plan: dict[str, Any] = {
-            "options": self.options.content(),
-            "fields": [repr(field) for field in schema.fields],
-            "classes": list(schema.classes),
-            "splits": self.splits.how,
-        }
+    def plan(self) -> dict[str, Any]:
+        plan = plan_of(self.options.content(), self.schema, self.splits.how)
         if self.parts is None:
             plan["samples"] = len(self.source)
         else:
-            plan["files"] = {part.key: stamp_of_part(part) for part in self.parts}
+            plan["files"] = stamps_of_parts(self.parts)
         return plan
 
-    def _go_on(self) -> None:
-        """Take over what an earlier run finished, after looking whether its sources changed."""
+    def take_over(self) -> None:
         finished = self.journal.finished
         start = 0
         for number, shard in enumerate(finished):
             self.sums += ChannelSums.from_dict(shard.sums)
-            self.skipped += shard.skipped
             if self.parts is None:
                 check_unchanged(self.source, start, self.journal.stamps(number), self.options.worker_count)
                 start = shard.sample
@@ -193,19 +161,14 @@ class _PackWriter:
 
     # The shards
 
-    def write_shards(self, bar: ProgressBar) -> None:
+    def write_outputs(self, bar: ProgressBar) -> None:
+        with thread_pool(self.options.worker_count) as self.pool:
+            super().write_outputs(bar)
+
+    def outputs(self) -> Iterator[tuple[Output, Iterator[Prepared]]]:
         finished = self.journal.finished
         start = Place(finished[-1].part, finished[-1].sample) if finished else Place(0, 0)
-        bar.advance(sum(shard.rows for shard in finished))
-        with thread_pool(self.options.worker_count) as pool:
-            shard = _OpenShard(self, pool)
-            try:
-                for prepared in self._prepared(start):
-                    shard.add(prepared)
-                    bar.advance(prepared.sample_count)
-                shard.close()
-            finally:
-                shard.abandon()
+        yield _OpenShard(self, start), self._prepared(start)
 
     def _prepared(self, start: Place) -> Iterator[Prepared]:
         if self.parts is not None:
@@ -231,19 +194,13 @@ class _PackWriter:
     # The end
 
     def finish(self) -> None:
-        """Write index and manifest, and give the folder its name."""
+        """Write index and manifest."""
         folder = self.places.content
         shards = [shard.entry for shard in self.journal.finished]
         samples = sum(shard.rows for shard in shards)
-        if samples == 0:
-            first = f" The first is {self.skipped[0]['sample']}: {self.skipped[0]['reason']}." if self.skipped else ""
-            raise PackError(
-                f"there is nothing to pack: {counted(skipped_count(self.skipped), 'sample', 'was')} skipped.{first}"
-            )
         names = list(self.splits.names)
         write_index(folder, [shard.file for shard in shards], samples, self.schema, names)
         self._manifest(samples, shards, names).write(folder)
-        self.places.give_the_name(sync=self.options.sync)
 
     def _manifest(self, samples: int, shards: list[ShardEntry], names: list[str]) -> Manifest:
         folder = self.places.content
@@ -278,49 +235,32 @@ class _PackWriter:
         return {"mean": mean, "std": std, "images": self.sums.images, "of": of}
 
     def _made_from(self) -> dict[str, Any]:
-        return {"source": self.source.kind.__name__, **told_origin(self.source)}
+        return {"source": self.source.kind.__name__, **self.source.made_from_for_copies()}
 
 
-def told_origin(source: Store) -> dict[str, Any]:
-    """What a source says of where its samples come from; a pack says what is handed on."""
-    while isinstance(source, Subset):
-        source = source.source
-    return handed_on(source.made_from()) if isinstance(source, Pack) else dict(source.made_from())
+class _OpenShard(Output):
+    """The shard that is being filled."""
 
+    def __init__(self, writer: _PackWriter, start: Place) -> None:
+        self.writer = writer
+        super().__init__(start)
 
-class _OpenShard:
-    """The shard that is being filled, and what the journal will say of it."""
-
-    def __init__(self, writer: _PackWriter, pool: Executor) -> None:
-        self.writer, self.pool = writer, pool
-        self._start_anew()
-
-    def _start_anew(self) -> None:
+    def start_anew(self, start: Place) -> None:
+        super().start_anew(start)
         self.shard: ShardWriter | None = None
         self.sums = ChannelSums()
-        self.skipped: list[dict[str, Any]] = []
-        self.stamps: list[int] = []
-        self.after: Place | None = None
 
-    def add(self, prepared: Prepared) -> None:
-        outcome = prepared.outcome
-        limit = self.writer.options.shard_mb << 20
+    def is_full(self, outcome: Row | BadSample) -> bool:
         # A group of pictures stays in one shard: only its first row may begin the next.
-        if self.shard is not None and self.shard.bytes >= limit and getattr(outcome, "position", 0) == 0:
-            self.close()
-        if isinstance(outcome, BadSample):
-            self.skipped.append(outcome.entry())
-        else:
-            self._add_row(outcome, prepared)
-        self.stamps.append(outcome.stamp)
-        self.after = prepared.after
+        may_end = isinstance(outcome, BadSample) or outcome.position == 0
+        return self.shard is not None and self.shard.bytes >= self.writer.options.shard_mb << 20 and may_end
 
-    def _add_row(self, row: Row, prepared: Prepared) -> None:
+    def add_row(self, row: Row, prepared: Prepared) -> None:
         row.values.setdefault("key", str(prepared.sample))
         if self.shard is None:
             path = self.writer.places.content / layout.shard_name(len(self.writer.journal.finished))
             schema, columns = self.writer.schema, self.writer.arrow_schema(row)
-            self.shard = ShardWriter(path, schema, columns, self.pool)
+            self.shard = ShardWriter(path, schema, columns, self.writer.pool)
         raw_size = self.writer.raw_size
         if raw_size is not None and raw_size != (row.width, row.height):
             raise RecipeError(
@@ -333,11 +273,8 @@ class _OpenShard:
             self.sums += row.sums
 
     def close(self) -> None:
-        """Finish the file and enter it in the journal."""
-        if self.after is None:
-            return
+        self.writer.skipped += self.skipped
         if self.shard is None:
-            self.writer.skipped += self.skipped
             return
         self.shard.close()
         file = self.shard.file
@@ -347,8 +284,7 @@ class _OpenShard:
         )
         self.writer.journal.add(line, np.array(self.stamps, np.uint64))
         self.writer.sums += self.sums
-        self.writer.skipped += self.skipped
-        self._start_anew()
+        self.start_anew(self.after)
 
     def abandon(self) -> None:
         if self.shard is not None:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from penstock.errors import SHOWN_PROBLEMS
 from penstock.formats.exporting.manifest import Export
-from penstock.packing.manifest import skipped_count
 from penstock.reporting.packs import readable_bytes
+from penstock.storage.writing.journal import skipped_count
 from penstock.wording import counted
 
 

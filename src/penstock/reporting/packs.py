@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from penstock.errors import PackError
-from penstock.packing.manifest import skipped_count
 from penstock.packing.reader import Pack
+from penstock.storage.writing.journal import skipped_count
 from penstock.wording import counted
 
 SHOWN_SKIPPED = 5

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
@@ -78,3 +79,9 @@ class Raw(NamedTuple):
 
     index: int  # type: ignore[assignment]  # shadows tuple.index, which nobody calls
     data: Any
+
+
+def ordered_names(names: Sequence[str]) -> list[str]:
+    """Split names as people say them: train, val, test, then the rest by name."""
+    usual = [name for name in ("train", "val", "test") if name in names]
+    return usual + sorted(set(names) - set(usual))

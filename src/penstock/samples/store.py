@@ -31,6 +31,8 @@ Member = TypeVar("Member")
 Places = tuple[tuple[Any, ...], Numbers]
 # As image files, as pixels in mapped memory, or decoded in a cache.
 ImageStorage = Literal["encoded", "raw", "kept"]
+# What whoever trains on a copy of the data must know too.
+HANDED_ON = ("flip", "fit", "crop")
 
 
 class ImagesAt(NamedTuple):
@@ -133,6 +135,10 @@ class Store(Sealed):
     def made_from(self) -> Mapping[str, Any]:
         """What a pack says of where it came from."""
         return {}
+
+    def made_from_for_copies(self) -> Mapping[str, Any]:
+        """What whoever copies its samples, into a pack or an export, says of where they come from."""
+        return self.made_from()
 
     def notes(self) -> Mapping[str, Any]:
         """What a pack says of how it came about, such as boxes that were assigned."""
@@ -240,6 +246,11 @@ class Store(Sealed):
     def stores_pixels(self) -> bool:
         """Whether images are stored as plain pixels, which need no decoding."""
         return self.image_storage == "raw"
+
+    @property
+    def stored_codec(self) -> str | None:
+        """The codec in which its images are stored, where there is one for all."""
+        return None
 
     @property
     def default_codec(self) -> str:
@@ -373,6 +384,11 @@ def as_store(given: Any) -> Store:
     return SourceStore(given)
 
 
+def handed_on(made_from: Mapping[str, Any]) -> dict[str, Any]:
+    """How often a project mirrors clips, and how frames were brought to their size."""
+    return {name: made_from[name] for name in HANDED_ON if name in made_from}
+
+
 class SourceStore(Store):
     """A user's Source as a Store. The one place that looks for members by their names."""
 
@@ -471,6 +487,11 @@ class SourceStore(Store):
         if self._offered("stores_pixels", False):
             return "raw"
         return "encoded" if self._offered("encoded_images", False) else None
+
+    @property
+    def stored_codec(self) -> str | None:
+        """The codec in which its images are stored, where there is one for all."""
+        return None
 
     @property
     def default_codec(self) -> str:

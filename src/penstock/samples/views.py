@@ -178,6 +178,9 @@ class Subset(Store):
     def decode(self, raw: Raw) -> Sample:
         return self.source.decode(raw)
 
+    def made_from_for_copies(self) -> Mapping[str, Any]:
+        return self.source.made_from_for_copies()
+
     @property
     def tells_origins(self) -> bool:
         return self.source.tells_origins

@@ -18,7 +18,7 @@ import penstock as ps
 from exporting_trips import ALL_FORMATS, trees
 from made_sources import Pictures, Reels, folder_bytes
 
-TESTS = Path(__file__).resolve().parents[1]
+TESTS = Path(__file__).resolve().parents[2]
 CHILD = """
 import sys
 import penstock as ps

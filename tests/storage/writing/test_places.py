@@ -12,7 +12,7 @@ import pytest
 import penstock as ps
 from made_sources import Pictures, folder_bytes
 
-TESTS = Path(__file__).resolve().parents[1]
+TESTS = Path(__file__).resolve().parents[2]
 OPTIONS = {"shard_mb": 1, "size": "96x96", "codec": "png"}
 
 # Ends itself without a word at the n-th file operation of the last steps.

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from penstock.formats.exporting.pieces import FILES, Piece
-from penstock.packing.journal import WorkJournal
+from penstock.storage.writing.journal import WorkJournal
 from penstock.storage.writing.work import Place
 
 

@@ -10,8 +10,8 @@ from typing import Any
 from penstock.codecs.images import DEFAULT_QUALITY
 from penstock.errors import RecipeError, nearest, one_of
 from penstock.formats.registry import written_formats
-from penstock.packing.options import AUTO, RUNNING, PackOptions
 from penstock.samples import Store
+from penstock.storage.writing.options import AUTO, RUNNING, SampleOptions
 
 SHARDED = ("tfrecord", "webdataset", "hdf5")
 BOXED = ("yolo", "coco", "voc", "csv")
@@ -104,9 +104,9 @@ class ExportOptions:
     def worker_count(self) -> int:
         return self.preparing().worker_count
 
-    def preparing(self) -> PackOptions:
-        """The options that decide how samples are read, resized and encoded; the words are those of packing."""
-        return PackOptions(
+    def preparing(self) -> SampleOptions:
+        """The options that decide how samples are read, resized and encoded."""
+        return SampleOptions(
             codec="raw" if self.to == "numpy" else self.codec,
             quality=self.quality,
             longest_side=self.longest_side,

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from penstock.errors import RecipeError
-from penstock.packing.splits import ordered_names
 from penstock.samples import Segment, Store, Subset
+from penstock.samples.schema import ordered_names
 from penstock.storage.blocks import Blocks
 from penstock.storage.writing.preparing import Preparation
 from penstock.storage.writing.work import Place, Prepared, prepared_parts, prepared_samples

@@ -15,7 +15,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from penstock.errors import PackError
-from penstock.packing.layout import MANIFEST_NAME
 from penstock.storage.whole_files import sync_folder, sync_tree
 
 PLAN_NAME = "plan.json"
@@ -35,13 +34,10 @@ class Made:
         return f"an {self.noun}" if self.noun[0] in "aeiou" else f"a {self.noun}"
 
 
-PACK = Made("pack", MANIFEST_NAME)
-
-
 class Places:
     """Where a pack or an export is written, and how it gets its name."""
 
-    def __init__(self, path: str | Path, made: Made = PACK) -> None:
+    def __init__(self, path: str | Path, made: Made) -> None:
         target = Path(path)
         self.made = made
         # A link stays, and what it points to is written.

@@ -12,23 +12,23 @@ from numpy.typing import NDArray
 
 from penstock.codecs.images import DEFAULT_QUALITY
 from penstock.errors import DataError, HopError, PackError, RecipeError
-from penstock.packing.options import AUTO, LOSSLESS, PackOptions
 from penstock.problems import refuse_problems
 from penstock.samples import Store
 from penstock.storage.mapped import refuse_lost_files
+from penstock.storage.writing.options import AUTO, LOSSLESS, SampleOptions
 from penstock.storage.writing.parallel import thread_pool
 from penstock.storage.writing.places import Places
 from penstock.storage.writing.stamps import stamp_of
 
 
-def check_source(source: Store, options: PackOptions) -> None:
+def check_source(source: Store, options: SampleOptions) -> None:
     """Raise all known problems of a source before anything is written."""
     if options.executor == "process":
         _check_picklable(source)
     refuse_problems(source, leaves_unreadable=options.on_bad_sample == "skip")
 
 
-def check_quality(source: Store, options: PackOptions) -> None:
+def check_quality(source: Store, options: SampleOptions) -> None:
     """Refuse a quality where nothing is encoded, or nothing that has one."""
     if options.quality == DEFAULT_QUALITY or options.codec != AUTO or "frame" in source.schema:
         return

@@ -18,9 +18,9 @@ from penstock.codecs.kernel.measuring import measure_halved
 from penstock.codecs.resizing import resized, side_target
 from penstock.errors import DataError, HopError, PenstockError
 from penstock.geometry import as_boxes, parse_size, scaled
-from penstock.packing.options import AUTO, PackOptions
 from penstock.samples import Raw, ReadSample, Sample, Schema, Store
 from penstock.storage.writing.fields import checked_pixels, stored_bytes, stored_fields
+from penstock.storage.writing.options import AUTO, SampleOptions
 from penstock.storage.writing.stamps import stamp_of
 from penstock.storage.writing.statistics import ChannelSums, channel_sums
 
@@ -93,7 +93,7 @@ class Preparation:
     """Everything that decides what a row looks like, and nothing that depends on the run."""
 
     schema: Schema
-    options: PackOptions
+    options: SampleOptions
     default_codec: str
     measures_sample: bool = False
     measures: bool = True

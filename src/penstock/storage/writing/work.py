@@ -13,10 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from penstock.errors import DataError
-from penstock.packing.layout import GOP_FRAMES
-from penstock.packing.options import PackOptions
 from penstock.samples import Raw, Segment, Store
 from penstock.storage.blocks import Blocks
+from penstock.storage.writing.options import GOP_FRAMES, SampleOptions
 from penstock.storage.writing.parallel import ProcessPool, in_order, thread_pool
 from penstock.storage.writing.preparing import BadSample, Preparation, Row, prepare_range, prepare_raws
 
@@ -103,7 +102,7 @@ def prepared_parts(parts: Sequence[Segment], preparation: Preparation, start: Pl
         pool.shutdown(cancel_futures=True)
 
 
-def _window(options: PackOptions) -> int:
+def _window(options: SampleOptions) -> int:
     # One task under way for each worker, and one more each that waits, so that nobody idles.
     return 2 * options.worker_count
 
@@ -138,7 +137,7 @@ class _Run(NamedTuple):
     bad: BadSample | None = None
 
 
-def _runs(parts: Sequence[Segment], start: Place, options: PackOptions) -> Iterator[_Run]:
+def _runs(parts: Sequence[Segment], start: Place, options: SampleOptions) -> Iterator[_Run]:
     """All parts from a place on; one that cannot be read to its end is left out from there when the user says so."""
     for number in range(start.part, len(parts)):
         part = parts[number]
