@@ -11,7 +11,7 @@ import pytest
 import penstock as ps
 from commands import run_here
 from packing.test_resume import folder_bytes, kill_in_the_last_shard
-from penstock.storage.writing.journal import skipped_count
+from penstock.storage.writing.skipped import skipped_count
 from video_making import damage_packets, number_shown, write_video
 
 LOST = 20

@@ -20,9 +20,8 @@ from penstock.cli.options import (
 from penstock.cli.programs import tell_program
 from penstock.cli.wording import in_own_words
 from penstock.packing.advice import warnings_of
-from penstock.packing.manifest import PACK
 from penstock.packing.options import make_options
-from penstock.packing.writer import write_pack
+from penstock.packing.writer import PACK, write_pack
 from penstock.reporting.packs import pack_facts, pack_text
 from penstock.storage.writing.places import Places
 

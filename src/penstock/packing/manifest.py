@@ -13,11 +13,8 @@ from penstock.errors import PackError
 from penstock.packing.layout import FORMAT_VERSION, INDEX_NAME, MANIFEST_NAME
 from penstock.samples import Field, Schema
 from penstock.storage.documents import load_json
-from penstock.storage.writing.journal import skipped_count
-from penstock.storage.writing.places import Made
+from penstock.storage.writing.skipped import skipped_count
 from penstock.wording import counted
-
-PACK = Made("pack", MANIFEST_NAME)
 
 MOST_BYTES = 2**62
 

@@ -16,7 +16,7 @@ from penstock.packing import layout
 from penstock.packing.advice import tell_before
 from penstock.packing.index import open_index, write_index
 from penstock.packing.journal import FinishedShard, Journal
-from penstock.packing.manifest import PACK, Manifest, ShardEntry
+from penstock.packing.manifest import Manifest, ShardEntry
 from penstock.packing.options import PackOptions, make_options
 from penstock.packing.reader import Pack
 from penstock.packing.shards import ShardWriter, file_checksum
@@ -28,7 +28,7 @@ from penstock.storage.locations import refuses_urls
 from penstock.storage.writing.fields import typed_schema
 from penstock.storage.writing.options import AUTO
 from penstock.storage.writing.parallel import thread_pool
-from penstock.storage.writing.places import Places
+from penstock.storage.writing.places import Made, Places
 from penstock.storage.writing.preconditions import (
     check_quality,
     check_unchanged,
@@ -40,6 +40,8 @@ from penstock.storage.writing.progress import ProgressBar
 from penstock.storage.writing.statistics import SAMPLE_COUNT, ChannelSums
 from penstock.storage.writing.work import TASK_BYTES, Place, Prepared, prepared_parts, prepared_samples
 from penstock.storage.writing.writer import Output, Writer, place_to_write, plan_of, stamps_of_parts
+
+PACK = Made("pack", layout.MANIFEST_NAME)
 
 
 @refuses_urls()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from penstock.errors import SHOWN_PROBLEMS
 from penstock.formats.exporting.manifest import Export
 from penstock.reporting.packs import readable_bytes
-from penstock.storage.writing.journal import skipped_count
+from penstock.storage.writing.skipped import skipped_count
 from penstock.wording import counted
 
 

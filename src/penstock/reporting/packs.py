@@ -9,7 +9,7 @@ import numpy as np
 
 from penstock.errors import PackError
 from penstock.packing.reader import Pack
-from penstock.storage.writing.journal import skipped_count
+from penstock.storage.writing.skipped import skipped_count
 from penstock.wording import counted
 
 SHOWN_SKIPPED = 5

@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 from penstock.formats.format import Format, Found, Look, is_named_so
-from penstock.formats.tables import kind_of_columns
 
 
 def is_hugging_face(folder: Path) -> bool:
@@ -23,6 +22,8 @@ def _kind_of_file(path: Path) -> str:
     """Parquet with images inside, a table of boxes, or a table of paths."""
     import pyarrow as pa
     import pyarrow.parquet as pq
+
+    from penstock.formats.tables import kind_of_columns
 
     try:
         schema = pq.read_schema(path)

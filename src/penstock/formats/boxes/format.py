@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from penstock.formats.exports.export_manifest import SAMPLES_NAME, ExportFacts
-from penstock.formats.exports.exported import classes_of, with_table
+from penstock.formats.exports.export_manifest import SAMPLES_NAME
 from penstock.formats.format import Format, Found, Look
-from penstock.formats.tables import kind_of_table
-from penstock.samples import Store
 from penstock.storage.documents import load_json
+
+if TYPE_CHECKING:
+    from penstock.formats.exports.export_manifest import ExportFacts
+    from penstock.samples import Store
+
+    Open = Callable[[Path, ExportFacts, dict[str, Any]], Store]
 
 READER = "penstock.formats.boxes.boxes:Boxes"
 # Files of annotations, which may lie together and beside images.
@@ -50,6 +53,8 @@ def _holds_names(path: Path) -> bool:
 
 def recognise_table(look: Look) -> Found | None:
     """A table by itself; one beside images is told by `formats/images/format.py`."""
+    from penstock.formats.tables import kind_of_table
+
     if look.is_folder or look.kind != "csv":
         return None
     if look.begin.lstrip(b"\xef\xbb\xbf \r\n").startswith((b"<?xml", b"<annotation")):
@@ -57,12 +62,10 @@ def recognise_table(look: Look) -> Found | None:
     return Found(kind_of_table(look.path), "a table without columns of boxes or of paths of images")
 
 
-Open = Callable[[Path, ExportFacts, dict[str, Any]], Store]
-
-
 def open_export_of(annotations: Callable[[Path], Any]) -> Open:
     def open_export(folder: Path, facts: ExportFacts, options: dict[str, Any]) -> Store:
         from penstock.formats.boxes.boxes import Boxes
+        from penstock.formats.exports.exported import classes_of, with_table
 
         source = Boxes(annotations(folder), **{"images": _image_folder(folder), **classes_of(facts), **options})
         return with_table(source, facts, folder / SAMPLES_NAME, _image_key)

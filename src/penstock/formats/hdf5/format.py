@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from penstock.formats.exports.export_manifest import FRAME_LIST_NAME, ExportFacts
-from penstock.formats.exports.exported import columns_of, of_videos
+from penstock.formats.exports.export_manifest import FRAME_LIST_NAME
 from penstock.formats.format import Format
-from penstock.samples import Store
+
+if TYPE_CHECKING:
+    from penstock.formats.exports.export_manifest import ExportFacts
+    from penstock.samples import Store
 
 
 def open_export(folder: Path, facts: ExportFacts, options: dict[str, Any]) -> Store:
+    from penstock.formats.exports.exported import columns_of, of_videos
     from penstock.formats.hdf5.hdf5 import HDF5
     from penstock.formats.videos.videos import Videos
 

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from penstock.formats.exports.export_manifest import FRAMES_NAME, ExportFacts
-from penstock.formats.exports.exported import classes_of, of_videos, with_table
+from penstock.formats.exports.export_manifest import FRAMES_NAME
 from penstock.formats.format import Format, Found, Look
 from penstock.formats.paths import IMAGE_ENDINGS
 from penstock.formats.rasters.format import TIFF_ENDINGS, are_rasters
-from penstock.formats.tables import kind_of_table
-from penstock.samples import Store
+
+if TYPE_CHECKING:
+    from penstock.formats.exports.export_manifest import ExportFacts
+    from penstock.samples import Store
 
 NAME, TABLES = "directory", "csv"
 
@@ -29,6 +30,8 @@ def _kind_of_folder(look: Look) -> str:
 
     Maps beside tables are not guessed: whether the tables belong to them must be said (`Rasters(…, boxes=…)`).
     """
+    from penstock.formats.tables import kind_of_table
+
     tables = look.files_of(TABLES)
     if any(kind_of_table(table) == "Boxes" for table in tables):
         return "Boxes"
@@ -39,6 +42,7 @@ def _kind_of_folder(look: Look) -> str:
 
 def open_export(folder: Path, facts: ExportFacts, options: dict[str, Any]) -> Store:
     from penstock.formats.boxes.boxes import Boxes
+    from penstock.formats.exports.exported import classes_of, of_videos, with_table
     from penstock.formats.images.images import Images
     from penstock.formats.videos.videos import Videos
 

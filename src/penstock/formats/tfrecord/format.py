@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from penstock.formats.exports.export_manifest import ExportFacts
-from penstock.formats.exports.exported import classes_of
 from penstock.formats.format import Format
-from penstock.samples import Field, Store
+from penstock.samples import Field
+
+if TYPE_CHECKING:
+    from penstock.formats.exports.export_manifest import ExportFacts
+    from penstock.samples import Store
 
 CORNERS = tuple(f"image/object/bbox/{side}" for side in ("xmin", "ymin", "xmax", "ymax"))
 
 
 def open_export(folder: Path, facts: ExportFacts, options: dict[str, Any]) -> Store:
+    from penstock.formats.exports.exported import classes_of
     from penstock.formats.tfrecord.tfrecords import TFRecords
 
     known = {"image": "image/encoded", "class": "image/class/label", "boxes": CORNERS}

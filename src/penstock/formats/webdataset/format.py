@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from penstock.formats.exports.export_manifest import ExportFacts
-from penstock.formats.exports.exported import classes_of
 from penstock.formats.format import Format
-from penstock.samples import Field, Store
+from penstock.samples import Field
+
+if TYPE_CHECKING:
+    from penstock.formats.exports.export_manifest import ExportFacts
+    from penstock.samples import Store
 
 
 def open_export(folder: Path, facts: ExportFacts, options: dict[str, Any]) -> Store:
+    from penstock.formats.exports.exported import classes_of
     from penstock.formats.webdataset.tar_fields import IMAGES
     from penstock.formats.webdataset.webdataset import WebDataset
 

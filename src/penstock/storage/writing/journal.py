@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any, Generic, TypeVar
 
@@ -103,8 +102,3 @@ def difference(begun: dict[str, Any], plan: dict[str, Any]) -> str:
 def _short(value: Any) -> str:
     text = json.dumps(value, ensure_ascii=False)
     return text if len(text) < 80 else text[:77] + "…"
-
-
-def skipped_count(skipped: Sequence[dict[str, Any]]) -> int:
-    """How many samples were left out; an entry may stand for many, and those of older versions stand for one."""
-    return sum(entry.get("count", 1) for entry in skipped)

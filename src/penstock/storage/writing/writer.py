@@ -12,13 +12,14 @@ from typing import Any, Generic, Protocol, TypeVar
 
 from penstock.errors import PackError
 from penstock.samples import Schema, Segment, Store
-from penstock.storage.writing.journal import WorkJournal, skipped_count
+from penstock.storage.writing.journal import WorkJournal
 from penstock.storage.writing.locking import writer_lock
 from penstock.storage.writing.options import SampleOptions
 from penstock.storage.writing.places import Places
 from penstock.storage.writing.preconditions import check_source
 from penstock.storage.writing.preparing import BadSample, Row
 from penstock.storage.writing.progress import ProgressBar
+from penstock.storage.writing.skipped import skipped_count
 from penstock.storage.writing.stamps import stamp_of_part
 from penstock.storage.writing.work import Place, Prepared
 from penstock.wording import counted
