@@ -18,9 +18,10 @@ from made_sources import EVERY_KIND, EveryKind, Pictures
 from penstock.cli.demo_data import write_shapes
 from penstock.diagnosis.diagnosis import Applied, Remedy
 from penstock.diagnosis.spelling import Spelling
+from penstock.diagnosis.variants import usual_flow
 from penstock.flow.measuring.hops import HOPS
 from penstock.recipes import doctor
-from penstock.recipes.doctor import _written, usual_flow
+from penstock.recipes.doctor import _written
 
 SECONDS = 1.5
 

@@ -8,7 +8,7 @@ import click
 
 import penstock as ps
 from penstock.cli.examples import examples
-from penstock.recipes.doctor import USUAL_BATCH
+from penstock.diagnosis.variants import USUAL_BATCH
 from penstock.recipes.doctor import doctor as examine
 
 DEFAULTS = {name: parameter.default for name, parameter in inspect.signature(examine).parameters.items()}

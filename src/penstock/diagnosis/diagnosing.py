@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from penstock.diagnosis.comparing import Case
-from penstock.diagnosis.diagnosis import Diagnosis, HopRow, Memory, ReadFacts, Remedy
+from penstock.diagnosis.diagnosis import Applied, Diagnosis, HopRow, Memory, ReadFacts, Remedy
 from penstock.diagnosis.disks import Disk, measured_disk
 from penstock.diagnosis.hardware import measured_hardware
 from penstock.diagnosis.present import Present, cost_of, fits_in_memory, reading_rate
@@ -23,7 +23,7 @@ from penstock.diagnosis.reading import Reading, measured_reading
 from penstock.diagnosis.remedies import remedies_of
 from penstock.diagnosis.runs import FeedRun, Step, run_feed, run_model
 from penstock.diagnosis.spelling import Spelling
-from penstock.diagnosis.trials import image_sizes
+from penstock.diagnosis.trials import applied, image_sizes
 from penstock.diagnosis.variants import (
     can_be_tried,
     few,
@@ -52,6 +52,7 @@ SHORTEST_TRIAL = 0.5  # no trial is over before, so that a second one does not b
 FEED, READING, DISK, HOP_COSTS, MODEL, TOGETHER = 0.3, 0.1, 0.05, 0.2, 0.1, 0.25
 TRIAL = 0.3  # of each remedy
 BATCH = 0.03  # is the longest that a batch should take, where its size is nobody's business
+MOST_ROUNDS = 3  # of remedies that are put in place, one after another
 CACHED_SAMPLES = 512  # that stand for all where the plan has a cache: it is full after one pass
 
 
@@ -90,6 +91,23 @@ def diagnose(
     if options.seconds < ROUGH_SECONDS:
         notes = (*notes, f"figures of {options.seconds:g} seconds are rough: {DEFAULT_SECONDS:g} make them good")
     return _told(present, remedies, notes, name or _name(flow), time.perf_counter() - begin)
+
+
+def apply_remedies(flow: Flow, step: Step | None, options: Options, spelling: Spelling, found: Diagnosis) -> Diagnosis:
+    """Put cheap remedies in place as long as they help; what did not help is taken back and said."""
+    done: list[Applied] = []
+    for _ in range(MOST_ROUNDS):
+        names = [one.remedy.name for one in done]
+        remedy = next((one for one in found.remedies if one.is_cheap and one.name not in names), None)
+        if remedy is None:
+            break
+        changed = applied(flow, remedy, spelling)
+        after = diagnose(changed, step, options=options, spelling=spelling, name=found.name)
+        done.append(Applied(remedy, found.rate, after.rate))
+        if not done[-1].is_kept:
+            break
+        flow, found = changed, after
+    return replace(found, applied=tuple(done))
 
 
 def measured(flow: Flow, case: Case, options: Options, spelling: Spelling) -> Present:

@@ -1,4 +1,4 @@
-"""The same flow with a remedy in place, and small ones of the same plan to try things on."""
+"""Flows to examine: of data that come without one, with a remedy in place, and small ones to try things on."""
 
 from __future__ import annotations
 
@@ -7,12 +7,36 @@ from dataclasses import replace
 
 import numpy as np
 
+from penstock.augment import HorizontalFlip, RandomResizedCrop
 from penstock.augment.steps import is_geometric
 from penstock.flow.flow import Flow, cache_source
 from penstock.flow.plans import Plan
 from penstock.flow.steps import Augment, Batch, Cache, Clips, Map, Prefetch, Repeat, Shuffle, Step
 from penstock.flow.streams.sequences import gives_batches
-from penstock.samples import Store, Subset
+from penstock.samples import Field, Store, Subset
+
+USUAL_SIZE, USUAL_BATCH = 224, 64
+
+
+def usual_flow(source: Store, batch_size: int) -> Flow:
+    """What most trainings on images do: shuffle, crop and resize at random, mirror."""
+    flow = Flow(source).shuffle()
+    if source.schema.image is not None:
+        flow = flow.map(RandomResizedCrop(USUAL_SIZE)).map(HorizontalFlip())
+    return flow.batch(batch_size, shapes="ragged" if any(map(_differs, source.schema.fields)) else "fixed")
+
+
+def _differs(field: Field) -> bool:
+    """Whether a field has another size in every sample."""
+    if field.kind in ("labels", "array"):
+        return field.shape is None or None in field.shape
+    return field.kind in ("boxes", "text", "mask")
+
+
+def with_batches(flow: Flow, batch_size: int) -> Flow:
+    """A flow of samples in batches; one that has batches as it is."""
+    has_batches = flow.running.has_batches or gives_batches(flow.plan.source)
+    return flow if has_batches else flow.batch(batch_size, shapes="ragged")
 
 
 def can_be_tried(flow: Flow) -> bool:

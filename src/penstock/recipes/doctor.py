@@ -1,4 +1,6 @@
-"""`ps.doctor`: what holds a training back, in numbers, and what to do about it."""
+"""`ps.doctor`, the door of the diagnosis: a recipe, a Run, data or a flow becomes a flow and a model to examine;
+remedies are written into the recipe, and the timeline into a page. It stands here because it needs recipes, training
+and reporting, which are above `diagnosis`."""
 
 from __future__ import annotations
 
@@ -8,24 +10,20 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from penstock.augment import HorizontalFlip, RandomResizedCrop
-from penstock.diagnosis.diagnosing import DEFAULT_SECONDS, Options, diagnose
-from penstock.diagnosis.diagnosis import Applied, Diagnosis
+from penstock.diagnosis.diagnosing import DEFAULT_SECONDS, Options, apply_remedies, diagnose
+from penstock.diagnosis.diagnosis import Diagnosis
 from penstock.diagnosis.spelling import Spelling
-from penstock.diagnosis.trials import applied
+from penstock.diagnosis.variants import USUAL_BATCH, usual_flow, with_batches
 from penstock.errors import RecipeError
 from penstock.flow.flow import Flow
-from penstock.flow.streams.sequences import gives_batches
 from penstock.recipes.changing import change_recipe
 from penstock.recipes.recipe import Recipe
 from penstock.recipes.training_steps import training_of
 from penstock.reporting.timelines import checked_page, write_timeline
 from penstock.runs.layout import SETTINGS
-from penstock.samples import Field, Source, Store, as_store
+from penstock.samples import Source, as_store
 from penstock.storage.locations import refuses_urls
 
-USUAL_SIZE, USUAL_BATCH = 224, 64
-MOST_ROUNDS = 3  # of remedies that are put in place, one after another
 FEED_SETTINGS = {  # of a recipe, by the name of the remedy
     "executor": ("executor", "process"),
     "workers": ("workers", "auto"),
@@ -63,27 +61,10 @@ def doctor(
     options = Options(seconds=seconds)
     found = diagnose(flow, step, options=options, spelling=spelling, name=name)
     if apply:
-        found = _written(_applied(flow, step, options, spelling, found), spelling)
+        found = _written(apply_remedies(flow, step, options, spelling, found), spelling)
     if page is not None:
         write_timeline(found, page)
     return found
-
-
-def _applied(flow: Flow, step: Step | None, options: Options, spelling: Spelling, found: Diagnosis) -> Diagnosis:
-    """Put cheap remedies in place as long as they help; what did not help is taken back and said."""
-    done: list[Applied] = []
-    for _ in range(MOST_ROUNDS):
-        names = [one.remedy.name for one in done]
-        remedy = next((one for one in found.remedies if one.is_cheap and one.name not in names), None)
-        if remedy is None:
-            break
-        changed = applied(flow, remedy, spelling)
-        after = diagnose(changed, step, options=options, spelling=spelling, name=found.name)
-        done.append(Applied(remedy, found.rate, after.rate))
-        if not done[-1].is_kept:
-            break
-        flow, found = changed, after
-    return replace(found, applied=tuple(done))
 
 
 def _written(found: Diagnosis, spelling: Spelling) -> Diagnosis:
@@ -125,7 +106,7 @@ def _case(
     if overrides:
         raise RecipeError(f"{overrides[0]}: only recipes have keys to change, and {what} is none.")
     if isinstance(what, Flow):
-        return _batched(what, batch_size), step, Spelling(), ""
+        return with_batches(what, batch_size), step, Spelling(), ""
     if isinstance(what, (str, os.PathLike)):
         from penstock.opening import kind_of
         from penstock.opening import open as open_any
@@ -161,23 +142,3 @@ def is_recipe(path: str | os.PathLike[str]) -> bool:
     """Whether a path is a recipe or a Run, and not data."""
     file = Path(path)
     return file.suffix in (".yaml", ".yml") or (file / SETTINGS).is_file()
-
-
-def usual_flow(source: Store, batch_size: int) -> Flow:
-    """What most trainings on images do: shuffle, crop and resize at random, mirror."""
-    flow = Flow(source).shuffle()
-    if source.schema.image is not None:
-        flow = flow.map(RandomResizedCrop(USUAL_SIZE)).map(HorizontalFlip())
-    return flow.batch(batch_size, shapes="ragged" if any(map(_differs, source.schema.fields)) else "fixed")
-
-
-def _differs(field: Field) -> bool:
-    """Whether a field has another size in every sample."""
-    if field.kind in ("labels", "array"):
-        return field.shape is None or None in field.shape
-    return field.kind in ("boxes", "text", "mask")
-
-
-def _batched(flow: Flow, batch_size: int) -> Flow:
-    has_batches = flow.running.has_batches or gives_batches(flow.plan.source)
-    return flow if has_batches else flow.batch(batch_size, shapes="ragged")
