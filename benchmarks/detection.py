@@ -34,9 +34,7 @@ from benchmarks.pictures import picture
 from benchmarks.rounds import alternate
 from benchmarks.tables import OURS, Bar, Row, Table, Value, compare, within
 from penstock.prediction.boxes.finding_boxes import AUTO_READERS
-from penstock.prediction.boxes.reading_ahead import windows_ahead
-from penstock.prediction.boxes.scenes import open_scene
-from penstock.prediction.boxes.window_plans import window_plan
+from penstock.prediction.boxes.scenes import open_scene, window_plan, windows_ahead
 
 DEEPFOREST, PEER = "DeepForest", Path(__file__).with_name("detection_peer.py")
 LINES = ("predict", "feed", "memory", "train")

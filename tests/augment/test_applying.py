@@ -210,7 +210,7 @@ def test_broken_boxes_are_not_seen() -> None:
 
 
 def test_boxes_are_exact_to_a_256th_of_a_pixel_in_the_largest_image() -> None:
-    from penstock.augment.boxes import seen_boxes
+    from penstock.augment.applying import seen_boxes
 
     size = 65500
     corner = np.float32(size - 1 / 256)

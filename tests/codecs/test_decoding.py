@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from penstock.codecs.decoding import DecodingPass
-from penstock.codecs.timed_decoding import Lost
+from penstock.codecs.decoding import DecodingPass, Lost
 from penstock.codecs.video import UnreadableVideo, frame_checksum
 from video_making import damage_packets, write_video
 

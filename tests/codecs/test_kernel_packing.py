@@ -16,9 +16,7 @@ from jpeg_making import SUBSAMPLINGS, jpeg, soft_picture, turned
 from penstock.codecs import kernel
 from penstock.codecs.headers import read_header
 from penstock.codecs.images import decode_image, encode_image
-from penstock.codecs.kernel.files import read_files
-from penstock.codecs.kernel.jpeg_headers import jpeg_headers
-from penstock.codecs.kernel.measuring import measure_halved
+from penstock.codecs.kernel.bulk import jpeg_headers, measure_halved, read_files
 
 C_SOURCES = Path(kernel.__file__).parent / "c"
 PROGRAM = Path(__file__).with_name("packing_mutations.c")

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from penstock.codecs import kernel
-from penstock.codecs.kernel.tiles import read_tiles
+from penstock.codecs.kernel.bulk import read_tiles
 
 SOURCES = Path(kernel.__file__).parent / "c"
 PROGRAM = Path(__file__).with_name("tiles_mutations.c")

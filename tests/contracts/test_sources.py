@@ -19,7 +19,7 @@ import penstock as ps
 from column_making import hugging_face_dataset, labels, pictures, write_mds, write_parquet, write_vlen
 from made_sources import EveryKind, Reels, pixels
 from penstock.codecs.images import encode_image
-from penstock.prediction.image_files import image_files
+from penstock.prediction.inputs import image_files
 from penstock.samples import RESERVED
 from penstock.tasks.labelled import labelled
 from picture_making import write_picture

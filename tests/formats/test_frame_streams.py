@@ -341,7 +341,7 @@ def test_a_damaged_frame_keeps_its_place_where_a_video_is_cut_nowhere(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("penstock.formats.videos.video_files.LONGEST_GROUP", 10)
-    monkeypatch.setattr("penstock.codecs.timed_decoding.LONGEST_GROUP", 10)
+    monkeypatch.setattr("penstock.codecs.decoding.LONGEST_GROUP", 10)
     path = write_video(tmp_path / "a.mp4", 60, options={"g": "12", "bf": "0"})
     damage_packets(path, [30])
     streamed, blocks = whole(path)

@@ -11,7 +11,7 @@ from affine import Affine
 import penstock as ps
 from commands import run_installed
 from penstock.codecs.images import decode_image
-from penstock.reporting.drawing import COLOURS
+from penstock.reporting.pictures import COLOURS
 from raster_making import write_raster
 
 CROWNS = [(20, 30, 60, 70), (180, 40, 220, 90), (90, 260, 130, 299), (250, 250, 290, 295)]

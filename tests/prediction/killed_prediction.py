@@ -10,7 +10,8 @@ from typing import Any
 import torch
 
 import penstock as ps
-from penstock.prediction.boxes import asking, journals
+from penstock.prediction.boxes import finding_boxes as asking
+from penstock.prediction.boxes import journals
 
 LANES = 2  # windows that are looked at side by side
 

@@ -13,7 +13,7 @@ from PIL import Image
 
 import penstock as ps
 from penstock.codecs.images import decode_image
-from penstock.prediction.image_arrays import image_arrays
+from penstock.prediction.inputs import image_arrays
 from shape_making import shape_picture
 
 

@@ -14,7 +14,7 @@ pytest.importorskip("lightning")
 import penstock as ps  # noqa: E402
 from commands import run_here  # noqa: E402
 from penstock.samples import as_store  # noqa: E402
-from penstock.tasks.precisions import choose_precision  # noqa: E402
+from penstock.tasks.checkpoints import choose_precision  # noqa: E402
 from scene_making import CROWNS, Scenes  # noqa: E402
 from shape_making import SHAPES, Shapes  # noqa: E402
 

@@ -18,8 +18,8 @@ from penstock.recipes.explanations import explanations
 from penstock.recipes.recipe import Recipe
 from penstock.recipes.sections import OPTIONS, legal_keys, task_kinds, typed_fields
 from penstock.recipes.templates import TEMPLATES, recipe_text, written
+from penstock.runs.layout import yaml_text
 from penstock.runs.run import Run
-from penstock.runs.settings import yaml_text
 from penstock.runs.writing import RunWriter
 from penstock.tasks.classification import Classification
 from penstock.tasks.kinds import task_class
@@ -345,6 +345,8 @@ def test_what_is_dumped_is_read_again_whatever_the_texts(
     }
     for (section, key), value in values.items():
         sections[section][key] = value
+    if "max_bad" in sections["feed"]:
+        sections["feed"]["on_bad_sample"] = "substitute"  # else it has no effect, and is refused
     path = tmp_path_factory.mktemp("recipe") / "a.yaml"
     path.write_text(yaml_text(sections), encoding="utf-8")
     recipe = Recipe.read(path)

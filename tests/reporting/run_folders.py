@@ -13,9 +13,9 @@ import numpy as np
 
 from penstock.codecs.images import encode_image
 from penstock.flow.measuring.hops import HOPS
-from penstock.results.ethogram_details import ethogram_details
+from penstock.results.ethogram_tables import ethogram_details
 from penstock.results.ethograms import Ethogram
-from penstock.runs.settings import recipe_sections
+from penstock.runs.layout import recipe_sections
 from penstock.runs.writing import RunWriter
 from penstock.training.options import DataOptions, FeedOptions, RunOptions, TrainOptions
 

@@ -13,7 +13,7 @@ import pytest
 import penstock as ps
 from penstock.reporting.ethogram_pictures import CELLS, Lane, cells_of, ethogram_picture
 from penstock.results.behaviour_scores import score_ethograms
-from penstock.results.ethogram_details import ethogram_details
+from penstock.results.ethogram_tables import ethogram_details
 from penstock.results.ethograms import Ethogram
 from reporting.run_folders import finished_run
 

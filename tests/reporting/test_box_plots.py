@@ -10,7 +10,7 @@ import pytest
 from penstock.codecs.images import decode_image
 from penstock.errors import DataError, RecipeError
 from penstock.reporting.box_plots import plot_boxes
-from penstock.reporting.drawing import CAPTION_HEIGHT, COLOURS
+from penstock.reporting.pictures import CAPTION_HEIGHT, COLOURS
 from penstock.results.box_tables import BoxTable, box_table
 from picture_making import write_picture
 from raster_making import noise, write_raster

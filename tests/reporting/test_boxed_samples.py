@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from penstock.codecs.images import encode_image
-from penstock.reporting.boxed_samples import boxed_picture, has_boxes
+from penstock.reporting.pictures import boxed_picture, has_boxes
 
 ROW: dict[str, Any] = {"width": 40, "height": 30, "thumbnail": "thumbs/a.jpg"}
 

@@ -10,8 +10,18 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from penstock.reporting.charts import UNITS, Chart, Series, Share, line_chart, share_bar, slot_class, thinned
-from penstock.reporting.scales import position_axis, value_axis
+from penstock.reporting.charts import (
+    UNITS,
+    Chart,
+    Series,
+    Share,
+    line_chart,
+    position_axis,
+    share_bar,
+    slot_class,
+    thinned,
+    value_axis,
+)
 
 ANY_NUMBER = st.floats(allow_nan=True, allow_infinity=True)
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import penstock as ps
-from penstock.reporting.drawing import CAPTION_HEIGHT, COLOURS, caption, draw_sample
+from penstock.reporting.pictures import CAPTION_HEIGHT, COLOURS, caption, draw_sample
 
 BOXED = ps.Schema(
     (ps.Field("image", "image"), ps.Field("boxes", "boxes"), ps.Field("box_label", "labels", "int64")),

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from penstock.reporting.markup import LONGEST_TEXT, Markup, escaped, joined, shortened, table, tag
+from penstock.reporting.page import LONGEST_TEXT, Markup, escaped, joined, shortened, table, tag
 
 HOSTILE = ['<script>alert("1")</script>', "a & b", '" onload="x', "'", "]]>", "</style><b>", "<!--"]
 

@@ -16,8 +16,13 @@ from torchmetrics.functional.classification import (
 )
 
 from penstock.errors import RecipeError
-from penstock.results.behaviour_scores import best_thresholds, confusion_of, score_behaviours, score_ethograms
-from penstock.results.bout_scores import count_bouts
+from penstock.results.behaviour_scores import (
+    best_thresholds,
+    confusion_of,
+    count_bouts,
+    score_behaviours,
+    score_ethograms,
+)
 from penstock.results.ethograms import Ethogram
 
 NAMES = ("background", "walk", "rear")

@@ -12,7 +12,7 @@ import pytest
 import torch
 
 import penstock as ps
-from penstock.tasks.weight_files import read_torch
+from penstock.tasks.weights import read_torch
 from shape_making import SHAPES, Shapes
 
 

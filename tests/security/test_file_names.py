@@ -11,8 +11,8 @@ import pytest
 import penstock as ps
 from commands import run_here
 from penstock.prediction.boxes.scenes import open_scene
-from penstock.prediction.image_files import image_files
-from penstock.storage.file_names import readable_name
+from penstock.prediction.inputs import image_files
+from penstock.storage.locations import readable_name
 from picture_making import write_picture
 from raster_making import noise, write_raster
 from video_making import write_video

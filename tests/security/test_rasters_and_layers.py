@@ -15,7 +15,7 @@ from commands import run_here
 from penstock.codecs.headers import UnreadableImage
 from penstock.codecs.map_files import RefusedFile, gdal, open_raster, read_layer
 from penstock.geometry import as_boxes
-from penstock.prediction.boxes.areas import read_area
+from penstock.prediction.boxes.finding_boxes import read_area
 from penstock.prediction.boxes.options import FindingOptions
 from penstock.prediction.boxes.scenes import open_scene
 from penstock.reporting.box_plots import plot_boxes

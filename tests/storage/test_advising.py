@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import penstock as ps
 from made_sources import Pictures
-from penstock.storage.advising import PAGE, stretches
+from penstock.storage.mapped import PAGE, stretches
 
 COUNT = 400
 

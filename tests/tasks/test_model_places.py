@@ -11,7 +11,7 @@ pytest.importorskip("torch")
 pytest.importorskip("torchvision")
 
 import penstock as ps
-from penstock.tasks.model_places import model_file
+from penstock.tasks.checkpoints import model_file
 
 TASK = ps.Detection(["Tree"], backbone="tiny", score_threshold=0.77, nms_threshold=0.22)
 

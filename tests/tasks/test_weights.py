@@ -12,8 +12,7 @@ torch = pytest.importorskip("torch")
 pytest.importorskip("torchvision")
 
 import penstock as ps  # noqa: E402
-from penstock.tasks.weight_files import read_weights, write_weights  # noqa: E402
-from penstock.tasks.weights import HubPlace, hub_place, pretrained_weights  # noqa: E402
+from penstock.tasks.weights import HubPlace, hub_place, pretrained_weights, read_weights, write_weights  # noqa: E402
 
 
 def network_of(task: ps.Classification, seed: int = 0) -> Any:

@@ -18,7 +18,7 @@ from penstock.formats.exporting.options import ExportOptions
 from penstock.packing.options import PackOptions
 from penstock.prediction.answering import AnswerOptions
 from penstock.prediction.behaviour.options import EthogramOptions
-from penstock.prediction.box_evaluating import BoxOptions
+from penstock.prediction.box_files import BoxOptions
 from penstock.prediction.boxes.options import FindingOptions
 from penstock.recipes.sections import OPTIONS
 from penstock.training.options import TrainOptions

@@ -8,10 +8,8 @@ applying     a step on one sample                        boxes        boxes unde
 
 from penstock.augment.applying import apply, apply_geometric, apply_pixelwise, image_size
 from penstock.augment.composing import composed, fusible, views_of
-from penstock.augment.crops import CenterCrop, RandomCrop
-from penstock.augment.flips import HorizontalFlip, VerticalFlip
+from penstock.augment.geometric import CenterCrop, HorizontalFlip, RandomCrop, RandomResizedCrop, Resize, VerticalFlip
 from penstock.augment.pixelwise import Grey, Normalize
-from penstock.augment.resizes import RandomResizedCrop, Resize
 from penstock.augment.steps import Geometric, Pixelwise, is_geometric
 from penstock.augment.views import Views
 

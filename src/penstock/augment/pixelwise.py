@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from penstock.augment.flips import chosen, needed
+from penstock.augment.geometric import chosen, needed
 from penstock.augment.options import checked_probability, is_number
 from penstock.augment.steps import Uniforms
 from penstock.codecs.kernel.targets import Target, level_table

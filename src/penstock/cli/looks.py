@@ -15,8 +15,8 @@ from penstock.cli.examples import examples
 from penstock.codecs.images import encode_image
 from penstock.opening import kind_of
 from penstock.packing.verifying import Damage, DamagedPack
-from penstock.reporting.drawing import caption, draw_sample
 from penstock.reporting.packs import pack_facts, pack_text
+from penstock.reporting.pictures import caption, draw_sample
 from penstock.reporting.sources import source_facts, source_text
 from penstock.samples import checked_index
 from penstock.storage.whole_files import write_whole

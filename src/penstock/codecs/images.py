@@ -19,9 +19,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from penstock.codecs.bmp import masked_pixels
 from penstock.codecs.decoding_room import ROOM, is_direct
-from penstock.codecs.headers import Buffer, Header, UnreadableImage, read_header
+from penstock.codecs.headers import Buffer, Header, UnreadableImage, masked_pixels, read_header
 from penstock.codecs.opencv import opencv
 from penstock.codecs.png import first_frame, is_animated
 from penstock.codecs.tiff import without_orientation

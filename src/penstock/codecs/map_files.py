@@ -29,7 +29,7 @@ from typing import Any
 from penstock.codecs.headers import UnreadableImage, sniff
 from penstock.errors import RecipeError, nearest, require
 from penstock.storage.documents import load_json
-from penstock.storage.file_names import readable_name
+from penstock.storage.locations import readable_name
 
 # Enough for the row of blocks under one row of tiles; GDAL would take 5 % of the machine.
 CACHE_BYTES = 64 << 20

@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from penstock.samples import Store
-from penstock.storage.advising import Mapped, resident_pages
+from penstock.storage.mapped import Mapped, resident_pages
 
 BLOCK = 1 << 20
 PAGE = 4096

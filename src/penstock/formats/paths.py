@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
-from penstock.codecs.kernel.files import read_files
+from penstock.codecs.kernel.bulk import read_files
 from penstock.errors import DataError, Problem
 from penstock.samples import Origin, Raw, ReadSample
 

@@ -6,7 +6,7 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from penstock.storage.file_names import readable_name
+from penstock.storage.locations import readable_name
 
 # More names than this are counted instead of listed.
 LISTED_NAMES = 8

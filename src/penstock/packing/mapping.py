@@ -15,8 +15,7 @@ from penstock.errors import PackError
 from penstock.packing.columns import ColumnView, batch_views
 from penstock.packing.layout import UNREADABLE_ARROW
 from penstock.packing.manifest import ShardEntry
-from penstock.storage.advising import Mapped
-from penstock.storage.mapped import mapped_buffer
+from penstock.storage.mapped import Mapped, mapped_buffer
 from penstock.wording import counted
 
 if TYPE_CHECKING:

@@ -1,22 +1,120 @@
-"""Boxes from files of any format, ready to be compared: predictions and truth, images and classes numbered alike."""
+"""Boxes from files of any format, compared: predictions and truth, images and classes matched by name."""
 
 from __future__ import annotations
 
+import os
+import re
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from penstock.errors import DataError, Problem
+from penstock.codecs.map_files import check_drivers
+from penstock.errors import DataError, Problem, RecipeError
 from penstock.formats.boxes.annotation_files import read_rows
 from penstock.formats.boxes.locating import NotFound, make_finder, read_sizes
 from penstock.formats.boxes.rows import ImageName, Rows, numbered
 from penstock.formats.reading import ReadingOptions
-from penstock.prediction.image_names import same_images, written
-from penstock.results.box_scores import ImageBoxes
+from penstock.results.box_scores import MATCH_IOU, BoxScores, ImageBoxes, score_boxes
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+# Which image of the truth a prediction is about: by as much of its path as both of them write.
+
+
+_ENDING = re.compile(r"\.[A-Za-z][A-Za-z0-9]{1,4}$")
+Address = tuple[str, ...]
+
+
+class ImageNames:
+    """The images of the truth; each is found by the name that is written for it, or by that of its file of boxes."""
+
+    def __init__(self, images: Sequence[ImageName]) -> None:
+        self.images = images
+        self._by_stem: dict[str, dict[int, list[Address]]] = defaultdict(dict)
+        for number, image in enumerate(images):
+            for address in addresses(image):
+                self._by_stem[_stem(address[0])].setdefault(number, []).append(address)
+
+    def find(self, image: ImageName) -> list[int]:
+        """The images that it may be: one, none, or several that no more of the path tells apart."""
+        for address in addresses(image):
+            found = self._by_stem.get(_stem(address[0]))
+            if found:
+                closeness = {number: max(_closeness(address, other) for other in found[number]) for number in found}
+                closest = max(closeness.values())
+                return [number for number, value in closeness.items() if value == closest]
+        return []
+
+
+def addresses(image: ImageName) -> list[Address]:
+    """Names from the last to the first folder: of the image as written, and of the file of boxes about it."""
+    if image.file is not None:
+        return [image.file.parts[::-1]]
+    names = [name for name in (image.name.replace("\\", "/"), image.stem) if name]
+    return list(dict.fromkeys((image.folder / name).parts[::-1] for name in names))
+
+
+def written(image: ImageName) -> str:
+    """The name of an image as users know it."""
+    return image.name or image.stem or (str(image.file) if image.file else "")
+
+
+def same_images(predicted: Sequence[ImageName], true: Sequence[ImageName], table: str) -> list[int | None]:
+    """For each image with predictions the one of the truth that it is, None for an image that the truth has not."""
+    names = ImageNames(true)
+    found: list[int | None] = []
+    taken: dict[int, ImageName] = {}
+    problems: list[Problem] = []
+    for image in predicted:
+        candidates = names.find(image)
+        if len(candidates) > 1:
+            problems.append(_ambiguous(table, image, [true[number] for number in candidates]))
+        elif candidates and taken.setdefault(candidates[0], image) != image:
+            problems.append(_twice(table, image, taken[candidates[0]], true[candidates[0]]))
+        found.append(candidates[0] if len(candidates) == 1 else None)
+    if problems:
+        raise DataError(problems)
+    if predicted and all(number is None for number in found):
+        raise DataError([_strangers(table, predicted[0], true[0])])
+    return found
+
+
+def _stem(name: str) -> str:
+    return _ENDING.sub("", name)
+
+
+def _closeness(one: Address, other: Address) -> tuple[int, bool]:
+    """How many folders agree, counted from the image; then whether the ending does."""
+    agreeing = 0
+    for mine, theirs in zip(one[1:], other[1:], strict=False):
+        if mine != theirs:
+            break
+        agreeing += 1
+    return agreeing, one[0] == other[0]
+
+
+def _ambiguous(table: str, image: ImageName, candidates: Sequence[ImageName]) -> Problem:
+    places = " or ".join(str(Path(candidate.folder, written(candidate))) for candidate in candidates[:2])
+    return Problem(table, None, f"the image {written(image)!r} may be {places}", "Write more of its path")
+
+
+def _twice(table: str, image: ImageName, other: ImageName, true: ImageName) -> Problem:
+    places = " and ".join(str(Path(each.folder, written(each))) for each in (other, image))
+    what = f"{places} would both be {written(true)!r} of the truth"
+    return Problem(table, None, what, "Write more of the paths, in the truth too, or leave one out")
+
+
+def _strangers(table: str, predicted: ImageName, true: ImageName) -> Problem:
+    what = f"no image with predictions is in the truth: {written(predicted)!r} here, {written(true)!r} there"
+    return Problem(table, None, what, "Name the images alike; their endings may differ")
+
 
 # Endings of files whose boxes are in pixels, unless they are fractions.
 _IN_PIXELS = (".csv", ".tsv", ".txt", ".xml")
@@ -182,3 +280,82 @@ def _needed_images(rows: Rows, options: ReadingOptions) -> tuple[dict[int, Path]
 def _place(rows: Rows) -> str:
     """The one file, or the folder of many."""
     return rows.tables[0] if len(set(rows.tables)) == 1 else str(Path(rows.tables[0]).parent)
+
+
+# Scores of boxes made by anything, from files or tables: what `penstock evaluate FILE --truth GLOB` does.
+
+
+@dataclass(frozen=True)
+class BoxOptions:
+    """How predicted boxes are compared with true ones.
+
+    min_score     leave out predictions below this score
+    iou           a prediction matches a true box when their IoU is above this
+    count_empty   predictions in images without true boxes count against precision; else those images are left out of it
+    images        the folder of the images, which YOLO's fractions and layers on a map need
+    allow_outside paths of images may leave that folder
+    allow_drivers drivers of GDAL, such as VRT, that may open the rasters of layers beside the usual ones
+    """
+
+    min_score: float | None = None
+    iou: float = MATCH_IOU
+    count_empty: bool = False
+    images: str | os.PathLike[str] | None = None
+    allow_outside: bool = False
+    allow_drivers: str | Sequence[str] = ()
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "allow_drivers", check_drivers(self.allow_drivers))
+        if not 0 <= self.iou < 1:
+            raise RecipeError(f"iou={self.iou} must lie from 0 to below 1, such as {MATCH_IOU}.")
+
+
+def compared(predictions: Any, truth: Any, options: BoxOptions) -> tuple[BoxScores, Comparison]:
+    """Read predictions and truth, and score them."""
+    reading = ReadingOptions(
+        images=None if options.images is None else Path(options.images),
+        allow_outside=options.allow_outside,
+        allow_drivers=tuple(options.allow_drivers),
+    )
+    both = read_comparison(predictions, truth, reading)
+    scores = score_boxes(
+        both.predictions,
+        both.truth,
+        image_count=len(both.images),
+        classes=both.classes,
+        iou=options.iou,
+        min_score=options.min_score,
+        count_empty=options.count_empty,
+        listed=both.listed,
+    )
+    return scores, both
+
+
+def details_of(scores: BoxScores, both: Comparison) -> dict[str, Any]:
+    """What a report draws, and which images have predictions and no place in the truth."""
+    unlisted = [name for name, listed in zip(both.images, both.listed, strict=True) if not listed]
+    return {**scores.details(), "not_in_truth": unlisted}
+
+
+def facts_of(both: Comparison, options: BoxOptions) -> dict[str, Any]:
+    """Options that had nothing to do, as `notes`."""
+    if both.needs_images or not (options.images or options.allow_outside or options.allow_drivers):
+        return {}
+    names = [name for name in ("images", "allow_outside", "allow_drivers") if getattr(options, name)]
+    return {"notes": [f"{', '.join(names)} had no effect: the boxes are in pixels, so no image was looked for"]}
+
+
+def image_table(scores: BoxScores, both: Comparison) -> pd.DataFrame:
+    """One row for each image: how many boxes, and how well they agree."""
+    import pandas as pd
+
+    return pd.DataFrame(
+        {
+            "image_path": pd.Series(both.images, dtype="str"),
+            "truth_boxes": scores.truth_counts,
+            "predictions": scores.prediction_counts,
+            "matches": scores.match_counts,
+            "precision": scores.precisions,
+            "recall": scores.recalls,
+        }
+    )

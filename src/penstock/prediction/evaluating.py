@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from penstock.errors import RecipeError, require_learning
 from penstock.formats.videos.label_options import LabelOptions
-from penstock.prediction.box_evaluating import BoxOptions, compared, details_of, facts_of, image_table
-from penstock.prediction.ethogram_evaluating import compare_ethograms
-from penstock.prediction.ethogram_reading import is_ethograms
+from penstock.prediction.box_files import BoxOptions, compared, details_of, facts_of, image_table
+from penstock.prediction.ethogram_files import compare_ethograms, is_ethograms
 from penstock.results.box_scores import MATCH_IOU
 from penstock.runs.layout import plain
 from penstock.storage.locations import refuses_urls
@@ -117,7 +116,7 @@ def evaluate(
     import pandas as pd
 
     from penstock.prediction.answering import AnswerOptions, answered, on_cpu, rows_of
-    from penstock.prediction.finding import source_for_evaluation
+    from penstock.prediction.inputs import source_for_evaluation
     from penstock.prediction.models import load
     from penstock.prediction.predicting import precision_facts
     from penstock.prediction.run_data import run_split
@@ -162,10 +161,10 @@ def _evaluate_videos(
     import pandas as pd
 
     from penstock.prediction.behaviour.decisions import Decisions
-    from penstock.prediction.behaviour.ethogram_judging import labelled_ethograms, row_of
+    from penstock.prediction.behaviour.ethogram_predicting import labelled_ethograms, row_of
     from penstock.prediction.predicting import precision_facts
     from penstock.results.behaviour_scores import score_ethograms
-    from penstock.results.ethogram_details import ethogram_details
+    from penstock.results.ethogram_tables import ethogram_details
 
     ethograms = labelled_ethograms(model, source, options, videos, min_bout_frames=min_bout_frames)
     scores = score_ethograms(ethograms)

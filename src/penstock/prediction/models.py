@@ -14,11 +14,9 @@ from penstock.errors import RecipeError, Sealed, nearest
 from penstock.prediction.devices import Placed, dealt, devices_of, placed
 from penstock.runs.run import Run
 from penstock.storage.locations import refuses_urls
-from penstock.tasks.checkpoints import NEWEST_VERSION, read_checkpoint
-from penstock.tasks.model_places import model_file
-from penstock.tasks.precisions import AUTO, autocast, choose_precision
+from penstock.tasks.checkpoints import AUTO, NEWEST_VERSION, autocast, choose_precision, model_file, read_checkpoint
 from penstock.tasks.task import Answers, Batch, Task
-from penstock.tasks.weight_files import write_weights
+from penstock.tasks.weights import write_weights
 from penstock.wording import counted
 
 if TYPE_CHECKING:

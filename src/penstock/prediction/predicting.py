@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from penstock.prediction.answering import AnswerOptions, OnBadSample
     from penstock.prediction.boxes.options import FindingOptions
-    from penstock.prediction.image_arrays import ImageArrays
+    from penstock.prediction.inputs import ImageArrays
     from penstock.prediction.models import Model
     from penstock.results.ethograms import Ethogram
     from penstock.runs.run import Run
@@ -68,7 +68,7 @@ def predict(
     """
     require("torch", "train", "Prediction")
     from penstock.prediction.answering import AnswerOptions
-    from penstock.prediction.finding import source_for_prediction
+    from penstock.prediction.inputs import source_for_prediction
     from penstock.prediction.models import load
     from penstock.prediction.tables import check_table_name, write_table
 
@@ -137,8 +137,7 @@ def _boxes(
     from penstock.prediction.boxes.journals import Journal
     from penstock.prediction.boxes.options import FindingOptions, unscalable
     from penstock.prediction.boxes.scenes import lacks_place
-    from penstock.prediction.finding import files_or_source
-    from penstock.prediction.image_arrays import ImageArrays
+    from penstock.prediction.inputs import ImageArrays, files_or_source
     from penstock.results.box_writing import check_box_output, check_places, is_layer
 
     names = [field.name for field in fields(FindingOptions)]

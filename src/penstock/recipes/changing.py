@@ -8,7 +8,7 @@ from typing import Any
 import yaml
 
 from penstock.recipes.given import composed, is_empty
-from penstock.runs.settings import yaml_text
+from penstock.runs.layout import yaml_text
 from penstock.storage.whole_files import write_whole
 
 KEPT_SUFFIX = ".before"

@@ -15,9 +15,8 @@ from penstock.errors import RecipeError, nearest_file, require_learning
 from penstock.recipes.reading import sections_of
 from penstock.recipes.sections import OPTIONS
 from penstock.recipes.templates import TEMPLATES
-from penstock.runs.layout import SETTINGS
+from penstock.runs.layout import SETTINGS, recipe_sections
 from penstock.runs.run import Run, data_words
-from penstock.runs.settings import recipe_sections
 from penstock.storage.locations import refuses_urls
 from penstock.tasks.kinds import task_from
 from penstock.training.options import DataOptions, FeedOptions, RunOptions, TrainOptions

@@ -7,8 +7,7 @@ import functools
 from dataclasses import dataclass
 from typing import Any, get_type_hints
 
-from penstock.runs.layout import CHOSEN
-from penstock.runs.settings import MODEL_KEYS
+from penstock.runs.layout import CHOSEN, MODEL_KEYS
 from penstock.tasks.kinds import HOMES, task_class
 from penstock.training.options import DataOptions, FeedOptions, RunOptions, TrainOptions
 

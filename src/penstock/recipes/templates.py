@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 from penstock.errors import RecipeError, nearest
 from penstock.recipes.explanations import explanations, headline
 from penstock.recipes.sections import KIND, OPTIONS, SECTIONS, Key, legal_keys
-from penstock.runs.settings import yaml_text
+from penstock.runs.layout import yaml_text
 from penstock.tasks.kinds import task_class
 
 # Where explanations begin, unless a value is longer.

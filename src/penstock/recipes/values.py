@@ -15,7 +15,7 @@ import yaml
 
 from penstock.errors import nearest
 from penstock.recipes.given import is_empty
-from penstock.runs.settings import WORDS_FOR_NONE
+from penstock.runs.layout import WORDS_FOR_NONE
 
 WORDS_FOR_TRUE = ("true", "on", "yes")
 WORDS_FOR_FALSE = ("false", "off", "no")

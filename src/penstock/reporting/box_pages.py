@@ -22,10 +22,9 @@ from penstock.formats.reading import ReadingOptions
 from penstock.formats.tables import TABLE_ENDINGS
 from penstock.prediction.box_files import Comparison, read_comparison, read_predictions
 from penstock.reporting.box_plots import Picture, small_image
-from penstock.reporting.drawing import draw_boxes
 from penstock.reporting.heat_maps import MOST_CELLS_ACROSS, confusion_map
-from penstock.reporting.markup import Markup, joined, note, shortened, table, tag
-from penstock.reporting.page import Part, page
+from penstock.reporting.page import Markup, Part, joined, note, page, shortened, table, tag
+from penstock.reporting.pictures import draw_boxes
 from penstock.reporting.wording import listed, score_text, shown, words
 from penstock.results.box_scores import BoxScores, f1, score_boxes
 from penstock.wording import counted

@@ -20,7 +20,7 @@ from penstock.formats.rasters.raster_files import describe_raster
 from penstock.formats.rasters.raster_options import PixelOptions
 from penstock.formats.rasters.raster_pixels import to_rgb
 from penstock.formats.rasters.raster_windows import read_sample
-from penstock.reporting.drawing import draw_boxes, with_caption
+from penstock.reporting.pictures import draw_boxes, with_caption
 from penstock.results.box_frames import CORNERS
 from penstock.storage.whole_files import write_whole
 from penstock.wording import counted

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from penstock.reporting.charts import Chart, Series, line_chart
-from penstock.reporting.markup import Markup, note, tag
+from penstock.reporting.page import Markup, note, tag
 from penstock.reporting.stories import Story, is_loss, is_score
 from penstock.reporting.wording import listed, number, shown, words
 from penstock.runs.layout import TRAINING_PREFIX, VALIDATION_LOSS

@@ -12,9 +12,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from penstock.reporting.charts import slot_class
-from penstock.reporting.markup import Markup, note, shortened, tag
-from penstock.reporting.scales import position_axis
+from penstock.reporting.charts import position_axis, slot_class
+from penstock.reporting.page import Markup, note, shortened, tag
 from penstock.reporting.wording import duration
 from penstock.results.bouts import Runs, runs_of
 

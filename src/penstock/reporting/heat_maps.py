@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from penstock.reporting.markup import Markup, joined, shortened, tag
+from penstock.reporting.page import Markup, joined, shortened, tag
 from penstock.reporting.wording import percent
 from penstock.wording import counted
 

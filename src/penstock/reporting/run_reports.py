@@ -9,19 +9,20 @@ from typing import Any, TypeVar
 
 from penstock.errors import RecipeError
 from penstock.reporting.box_pages import BoxPageOptions, box_page, is_boxes, page_of_boxes
-from penstock.reporting.markup import Markup
-from penstock.reporting.page import Part, page
+from penstock.reporting.page import Markup, Part, page
 from penstock.reporting.sections import comparison
-from penstock.reporting.sections.bad_samples import bad_samples
-from penstock.reporting.sections.behaviours import behaviour_confusion, behaviours, ethograms
-from penstock.reporting.sections.classes import classes, confusion
-from penstock.reporting.sections.curves import curves
-from penstock.reporting.sections.environment import environment
 from penstock.reporting.sections.feed import feed
-from penstock.reporting.sections.scores import scores
-from penstock.reporting.sections.settings import settings
-from penstock.reporting.sections.summary import badge, summary
-from penstock.reporting.sections.wrong_samples import wrong_samples
+from penstock.reporting.sections.run_sections import (
+    bad_samples,
+    badge,
+    curves,
+    environment,
+    scores,
+    settings,
+    summary,
+    wrong_samples,
+)
+from penstock.reporting.sections.task_sections import behaviour_confusion, behaviours, classes, confusion, ethograms
 from penstock.reporting.stories import Story, named_stories
 from penstock.runs.run import Run, as_run
 from penstock.storage.locations import refuses_urls

@@ -9,8 +9,7 @@ from typing import Any
 
 from penstock.reporting.stories import Story
 from penstock.reporting.wording import value_text, without_folders
-from penstock.runs.layout import plain
-from penstock.runs.settings import MODEL_KEYS
+from penstock.runs.layout import MODEL_KEYS, plain
 from penstock.tasks.kinds import HOMES, task_class
 from penstock.training.options import AUTO, DataOptions, FeedOptions, RunOptions, TrainOptions
 

@@ -14,9 +14,8 @@ from penstock.diagnosis.diagnosis import Diagnosis
 from penstock.diagnosis.runs import Moment
 from penstock.errors import RecipeError
 from penstock.flow.measuring.hops import HOPS
-from penstock.reporting.markup import Markup, note, table, tag
-from penstock.reporting.page import Part, page
-from penstock.reporting.scales import position_axis
+from penstock.reporting.charts import position_axis
+from penstock.reporting.page import Markup, Part, note, page, table, tag
 from penstock.storage.whole_files import write_whole
 
 SUFFIXES = (".html", ".htm")

@@ -1,4 +1,4 @@
-"""The table of found boxes: a DataFrame, a GeoDataFrame where the images are on a map, which can save itself.
+"""The table of found boxes: a DataFrame with the column names of files, a GeoDataFrame on a map.
 
     xmin ymin xmax ymax   pixels of the image, kept as floats    score        how sure the model is, 0 to 1
     label                 the name of the class                  image_path   which image
@@ -14,18 +14,19 @@ import os
 import warnings
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
+import geopandas as gpd
 import numpy as np
 import pandas as pd
+import shapely
 from numpy.typing import NDArray
+from pyproj import CRS
 
 from penstock.errors import RecipeError
 from penstock.results.box_frames import CORNERS
 from penstock.results.georeferences import Georeference
-
-if TYPE_CHECKING:
-    from penstock.results.map_tables import MapBoxTable
+from penstock.wording import counted
 
 FOUND_COLUMNS = (*CORNERS, "label", "score", "image_path")
 # Names that columns had in earlier versions, and today's.
@@ -118,8 +119,6 @@ def box_table(
     values = {**columns, "score": np.asarray(scores, np.float64), **names}
     ordered = {name: values[name] for name in FOUND_COLUMNS}
     if places:
-        from penstock.results.map_tables import MapBoxTable, map_notes, outlines_on_map
-
         table: BoxTable | MapBoxTable = MapBoxTable(ordered, geometry=outlines_on_map(corners, image_paths, places))
         notes = map_notes([*(image_sizes or {}), *image_paths], places)
         if notes:
@@ -128,3 +127,63 @@ def box_table(
         table = BoxTable(ordered)
     table.classes, table.image_sizes = tuple(classes), dict(image_sizes or {})
     return table
+
+
+# Found boxes on the map: a GeoDataFrame with the outline of every box.
+
+
+class MapBoxTable(SavesBoxes, gpd.GeoDataFrame):  # type: ignore[misc] # mypy does not look into geopandas
+    """Boxes in images that are on a map; without its geometry it is a plain table of boxes."""
+
+    _metadata: ClassVar[list[str]] = [*gpd.GeoDataFrame._metadata, *KNOWN]
+
+    def _constructor_from_mgr(self, mgr: Any, axes: Any) -> Any:
+        # Where pandas makes a table of part of this one, such as `drop(columns="geometry")`.
+        return self._as_boxes(super()._constructor_from_mgr(mgr, axes))
+
+    def _as_boxes(self, made: Any) -> Any:
+        """What geopandas makes a plain DataFrame of is a table of boxes still."""
+        return BoxTable(made).__finalize__(self) if type(made) is pd.DataFrame else made
+
+
+def outlines_on_map(
+    boxes: NDArray[np.float64], image_paths: Sequence[str] | NDArray[Any], places: Mapping[str, Georeference]
+) -> gpd.GeoSeries:
+    """The outline of each box in the coordinate system of the first place; none for an image that is on no map."""
+    crs = next(iter(places.values())).crs
+    shapes = np.full(len(boxes), None, object)
+    names = np.asarray(image_paths, object)
+    for name in dict.fromkeys(names.tolist()):
+        place = places.get(name)
+        if place is not None:
+            mine = np.flatnonzero(names == name)
+            outlines = gpd.GeoSeries(shapely.polygons(place.outlines(boxes[mine])), crs=place.crs)
+            shapes[mine] = (outlines if place.crs == crs else outlines.to_crs(crs)).to_numpy()
+    return gpd.GeoSeries(shapes, crs=crs)
+
+
+def map_notes(image_paths: Sequence[str], places: Mapping[str, Georeference]) -> list[str]:
+    """What happened to images that are not in the coordinate system of the table: brought to it, or in none."""
+    (first, home), *others = places.items()
+    moved: dict[str, list[str]] = {}
+    for name, place in others:
+        if place.crs != home.crs and CRS(place.crs) != CRS(home.crs):
+            moved.setdefault(_system_name(place.crs), []).append(name)
+    notes = [
+        f"{counted(len(names), 'image')} in {system}, such as {names[0]}, brought to {_system_name(home.crs)}, the "
+        f"coordinate system of {first}"
+        for system, names in moved.items()
+    ]
+    nowhere = [name for name in dict.fromkeys(image_paths) if name not in places]
+    if nowhere:
+        notes.append(
+            f"{counted(len(nowhere), 'image')} without a georeference (CRS), such as {nowhere[0]}: no geometry"
+        )
+    return notes
+
+
+def _system_name(crs: str) -> str:
+    """EPSG:32617, or the name that a coordinate system has."""
+    system = CRS(crs)
+    authority = system.to_authority()
+    return ":".join(authority) if authority else str(system.name)

@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from penstock.errors import DataError, Problem, RecipeError, Sealed, one_of
 from penstock.runs import layout
-from penstock.runs.reading import json_file, json_lines, yaml_file
+from penstock.runs.layout import json_file, json_lines, yaml_file
 from penstock.storage.locations import refuses_urls
 from penstock.wording import counted
 

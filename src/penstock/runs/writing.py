@@ -14,9 +14,7 @@ from typing import Any
 import xxhash
 
 from penstock.runs import layout
-from penstock.runs.layout import plain
-from penstock.runs.reading import json_lines
-from penstock.runs.settings import yaml_text
+from penstock.runs.layout import json_lines, plain, yaml_text
 from penstock.storage.documents import load_json
 from penstock.storage.whole_files import write_whole
 

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from penstock.samples.store import Numbers, Places, Store
-from penstock.storage.advising import DONE, SOON, Mapped, advise, resident_pages, stretches
+from penstock.storage.mapped import DONE, SOON, Mapped, advise, resident_pages, stretches
 
 
 class MappedBytes(Protocol):

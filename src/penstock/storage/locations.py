@@ -1,4 +1,4 @@
-"""Where data may lie: on disks that the system has. URLs are refused before a folder called `s3:` is made of one."""
+"""Where data may lie: on disks that the system has; names as text, and the folder for what is kept."""
 
 from __future__ import annotations
 
@@ -77,3 +77,29 @@ def refuses_urls(*, model: str | None = None) -> Callable[[Callable[Arguments, A
         return checked
 
     return decorate
+
+
+# File names as text that every format can store.
+#
+# A name on Linux is bytes. Python gives a byte that is no UTF-8 as a lone surrogate, which no UTF-8 file or Arrow
+# column can hold. In keys, groups, classes and tables such a byte is written as `\xe9`; files are opened by their
+# real name.
+
+
+def readable_name(name: str) -> str:
+    """A name as plain text; what is UTF-8 stays as it is."""
+    if name.isascii():
+        return name
+    return name.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
+
+
+# Where Penstock keeps what it worked out once: settings that were found, samples that a filter chose.
+
+
+def cache_folder() -> Path:
+    """PENSTOCK_CACHE, else `penstock` in the cache folder of the user; it need not exist."""
+    own = os.environ.get("PENSTOCK_CACHE")
+    if own:
+        return Path(own)
+    shared = os.environ.get("XDG_CACHE_HOME")
+    return (Path(shared) if shared else Path.home() / ".cache") / "penstock"

@@ -1,4 +1,4 @@
-"""Files that appear under their name only when they are complete, whatever happens to the process or the disk.
+"""Files that appear under their name only when they are complete, whatever happens; and locks on files.
 
 Everything is written into a new folder beside the target that nobody else may enter, under a name that nobody can
 guess: a link that somebody laid there is not followed. The folder is locked as long as its process lives; what a
@@ -16,7 +16,27 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from penstock.storage.locks import try_lock
+# A lock on an open file, which the system takes away with its process, however that ends.
+
+
+def try_lock(descriptor: int) -> bool:
+    """Whether this process has the lock now; OSError where the disk has no locks."""
+    try:
+        import fcntl
+    except ImportError:  # Windows
+        import msvcrt
+
+        try:
+            msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)  # type: ignore[attr-defined,unused-ignore]
+        except OSError:
+            return False
+        return True
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
 
 _LEFTOVER = re.compile(r"\..*\.[a-z0-9_]{8}\.partial")
 _NAME_LENGTH = 100  # of a name that may itself be as long as names can be

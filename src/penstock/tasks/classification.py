@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 
+from penstock.augment.geometric import RandomResizedCrop
 from penstock.augment.pixelwise import Channels, Normalize
-from penstock.augment.resizes import RandomResizedCrop
 from penstock.errors import RecipeError, refuse_unused, require
 from penstock.flow.flow import Flow
 from penstock.samples import Source, Store, as_store
@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     import torch
 
     from penstock.tasks.losses import SampleLosses
-    from penstock.tasks.taken_weights import Taken
     from penstock.tasks.task import Scores
+    from penstock.tasks.weights import Taken
 
 BALANCED = "balanced"
 AUGMENTATION = ("crop_scale", "flip", "vertical_flip", "colour", "hue")
@@ -213,9 +213,8 @@ class Classification:
 
     def pretrained(self) -> Mapping[str, torch.Tensor] | None:
         """The weights to begin with; None for random ones. Downloads if the user asked for it."""
-        from penstock.tasks.model_places import place_of
-        from penstock.tasks.taken_weights import need_model_of, need_same_setting
-        from penstock.tasks.weights import pretrained_weights
+        from penstock.tasks.checkpoints import place_of
+        from penstock.tasks.weights import need_model_of, need_same_setting, pretrained_weights
 
         if self.weights is None:
             return None
@@ -298,7 +297,7 @@ class Classification:
 
     def rows(self, answers: Answers, batch: Batch) -> list[dict[str, Any]]:
         """label, score, one column for each class; with labels also truth and loss."""
-        from penstock.tasks.class_rows import class_rows
+        from penstock.tasks.class_scores import class_rows
 
         return class_rows(self.classes, answers, batch, self.threshold if self.multi_label else None)
 

@@ -19,9 +19,9 @@ HOMES = {
 }
 # Stages of a training that has several, as their Runs and checkpoints name them; no recipe asks for one.
 STAGES = {
-    "behaviour_flow": ("penstock.tasks.behaviour.flow_stage", "FlowStage"),
-    "behaviour_frames": ("penstock.tasks.behaviour.frames_stage", "FramesStage"),
-    "behaviour_sequence": ("penstock.tasks.behaviour.sequence_stage", "SequenceStage"),
+    "behaviour_flow": ("penstock.tasks.behaviour.stages", "FlowStage"),
+    "behaviour_frames": ("penstock.tasks.behaviour.stages", "FramesStage"),
+    "behaviour_sequence": ("penstock.tasks.behaviour.stages", "SequenceStage"),
 }
 
 

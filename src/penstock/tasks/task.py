@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from penstock.flow.flow import Flow
     from penstock.samples import Source
-    from penstock.tasks.taken_weights import Taken
+    from penstock.tasks.weights import Taken
 
 Shapes = Literal["fixed", "padded", "ragged"]
 Batch = dict[str, Any]  # what a flow delivers, as tensors on the device

@@ -19,7 +19,7 @@ from lightning.pytorch.plugins.io import TorchCheckpointIO
 
 from penstock.storage.whole_files import whole_file
 from penstock.tasks.task import Goal
-from penstock.tasks.weight_files import read_torch
+from penstock.tasks.weights import read_torch
 
 SAVE_SECONDS = 300.0  # of work that a killed process may lose
 MEASURED_STEPS = 10  # after which it is decided how many steps that is

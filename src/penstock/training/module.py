@@ -21,10 +21,9 @@ import torch
 from penstock.errors import RecipeError
 from penstock.runs.layout import plain
 from penstock.seeds import random_bits
-from penstock.tasks.checkpoints import read_checkpoint
-from penstock.tasks.precisions import computed_precision
-from penstock.tasks.taken_weights import Taken
+from penstock.tasks.checkpoints import computed_precision, read_checkpoint
 from penstock.tasks.task import Batch, Scores, Task
+from penstock.tasks.weights import Taken
 from penstock.training.batch_statistics import learned_statistics
 from penstock.training.feeds import Feed, Rank
 from penstock.training.finiteness import check_finite

@@ -10,7 +10,7 @@ from penstock.errors import RecipeError
 from penstock.runs import layout
 from penstock.runs.layout import plain
 from penstock.runs.run import Run
-from penstock.tasks.weight_files import read_torch
+from penstock.tasks.weights import read_torch
 from penstock.training.settings import differences
 
 FINISHED = "finished"

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, fields
 from typing import Any, ClassVar, Protocol
 
 from penstock.errors import RecipeError, nearest
-from penstock.runs.settings import recipe_sections
+from penstock.runs.layout import recipe_sections
 from penstock.training.options import DataOptions, FeedOptions, RunOptions, TrainOptions
 
 SECTIONS: dict[str, Any] = {"data": DataOptions, "train": TrainOptions, "feed": FeedOptions, "run": RunOptions}

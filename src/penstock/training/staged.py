@@ -27,10 +27,10 @@ from penstock.runs.run import Run
 from penstock.runs.writing import RunWriter
 from penstock.samples import Store
 from penstock.tasks.behaviour.behaviour import Behaviour
-from penstock.tasks.behaviour.feature_windows import FeatureWindows, VideoFeatures
+from penstock.tasks.behaviour.frame_data import FeatureWindows, VideoFeatures
 from penstock.tasks.behaviour.stages import no_transform
-from penstock.tasks.precisions import computed_precision
-from penstock.tasks.taken_weights import Taken, taken_from
+from penstock.tasks.checkpoints import computed_precision
+from penstock.tasks.weights import Taken, taken_from
 from penstock.training.data_splits import TrainingData, facts_of
 from penstock.training.environment import environment, now
 from penstock.training.options import AUTO, TrainOptions

@@ -13,14 +13,12 @@ from penstock.flow.making.frame_places import rows_of_videos
 from penstock.samples import Store, Subset
 from penstock.storage.whole_files import whole_file
 from penstock.tasks.behaviour.behaviour import Behaviour
-from penstock.tasks.behaviour.feature_windows import VideoFeatures
-from penstock.tasks.behaviour.frame_data import video_ranges
+from penstock.tasks.behaviour.frame_data import VideoFeatures, video_ranges
 from penstock.tasks.behaviour.networks import BehaviourNetwork
 from penstock.tasks.behaviour.stages import sized
 from penstock.tasks.behaviour.streaming import STORED_AS, FeatureStream
-from penstock.tasks.checkpoints import read_checkpoint
+from penstock.tasks.checkpoints import FULL, read_checkpoint
 from penstock.tasks.inference.folding import made_to_answer
-from penstock.tasks.precisions import FULL
 from penstock.training.options import FeedOptions, TrainOptions
 from penstock.training.trainers import device_type
 

@@ -14,14 +14,13 @@ import numpy as np
 from penstock.flow.making.frame_places import rows_of_videos
 from penstock.results.behaviour_scores import BehaviourScores, best_thresholds, score_ethograms
 from penstock.results.bouts import shortest_bouts
-from penstock.results.ethogram_details import ethogram_details
+from penstock.results.ethogram_tables import ethogram_details
 from penstock.results.ethograms import Ethogram
 from penstock.runs.layout import TRAINING_PREFIX, plain
 from penstock.runs.writing import RunWriter
 from penstock.samples import Store
 from penstock.tasks.behaviour.behaviour import Behaviour
-from penstock.tasks.behaviour.feature_windows import VideoFeatures
-from penstock.tasks.behaviour.frame_data import frame_times, made_from, video_name, video_ranges
+from penstock.tasks.behaviour.frame_data import VideoFeatures, frame_times, made_from, video_name, video_ranges
 from penstock.tasks.behaviour.networks import BehaviourNetwork
 from penstock.tasks.behaviour.settings import AUTO
 from penstock.tasks.behaviour.streaming import sequence_logits

@@ -15,8 +15,8 @@ from lightning.pytorch.utilities.exceptions import MisconfigurationException
 from penstock.errors import RecipeError, refuse_unused
 from penstock.samples import Store
 from penstock.storage.locations import refuses_urls
-from penstock.tasks.taken_weights import Taken
 from penstock.tasks.task import Goal, Task
+from penstock.tasks.weights import Taken
 from penstock.training.accelerators import need_accelerator
 from penstock.training.checkpoints import KeepCheckpoints, WholeCheckpoints
 from penstock.training.data_splits import TrainingData, training_data

@@ -19,9 +19,8 @@ import penstock as ps
 from commands import run_here
 from penstock.formats.videos.framing import make_framing
 from penstock.prediction.answering import AnswerOptions
-from penstock.prediction.behaviour import gathering
-from penstock.prediction.behaviour.ethogram_judging import labelled_ethograms
-from penstock.prediction.behaviour.ethogram_predicting import framing_of
+from penstock.prediction.behaviour import watching as gathering
+from penstock.prediction.behaviour.ethogram_predicting import framing_of, labelled_ethograms
 from penstock.prediction.behaviour.options import EthogramOptions
 from penstock.results.ethograms import Ethogram
 from penstock.training.staged_results import packed_by

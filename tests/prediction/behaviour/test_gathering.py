@@ -13,8 +13,8 @@ import penstock as ps
 from penstock.formats.videos.frame_streams import FrameStream
 from penstock.formats.videos.framing import make_framing
 from penstock.formats.videos.supplying import named_videos, supply_of
-from penstock.prediction.behaviour.gathering import TIMES, Gatherer, columns_of, ethogram_of, taken_up
-from penstock.prediction.behaviour.prediction_folders import PredictionFolder
+from penstock.prediction.behaviour.ethogram_output import PredictionFolder
+from penstock.prediction.behaviour.watching import TIMES, Gatherer, columns_of, ethogram_of, taken_up
 from penstock.results.feature_files import FeatureFile
 
 

@@ -20,7 +20,7 @@ pytest.importorskip("geopandas")
 
 import penstock as ps  # noqa: E402
 from commands import run_here  # noqa: E402
-from penstock.prediction.boxes.asking import Asker  # noqa: E402
+from penstock.prediction.boxes.finding_boxes import Asker  # noqa: E402
 from penstock.prediction.boxes.journals import BLOCK_SECONDS, Journal  # noqa: E402
 from penstock.prediction.boxes.mosaics import SceneBoxes  # noqa: E402
 from scene_making import scene  # noqa: E402

@@ -13,9 +13,7 @@ pytest.importorskip("torch")
 from penstock.errors import HopError
 from penstock.formats.rasters import raster_files
 from penstock.formats.rasters.raster_windows import open_raster
-from penstock.prediction.boxes.reading_ahead import windows_ahead
-from penstock.prediction.boxes.scenes import open_scene
-from penstock.prediction.boxes.window_plans import window_plan
+from penstock.prediction.boxes.scenes import open_scene, window_plan, windows_ahead
 from raster_making import noise, write_raster
 
 TILES = {"tiled": True, "blockxsize": 64, "blockysize": 48}

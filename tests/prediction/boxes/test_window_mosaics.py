@@ -17,14 +17,18 @@ pytest.importorskip("torchvision")
 from penstock.geometry.suppression import suppress  # noqa: E402
 from penstock.prediction.answering import AnswerOptions  # noqa: E402
 from penstock.prediction.boxes import mosaics  # noqa: E402
-from penstock.prediction.boxes.asking import Asker  # noqa: E402
-from penstock.prediction.boxes.finding_boxes import boxes_in_scene  # noqa: E402
+from penstock.prediction.boxes.finding_boxes import Asker, boxes_in_scene  # noqa: E402
 from penstock.prediction.boxes.mosaics import Mosaic, SceneBoxes  # noqa: E402
 from penstock.prediction.boxes.options import FindingOptions  # noqa: E402
-from penstock.prediction.boxes.reading_ahead import windows_ahead  # noqa: E402
-from penstock.prediction.boxes.scenes import Scene, Shown, image_scene  # noqa: E402
-from penstock.prediction.boxes.window_plans import WindowPlan, window_plan  # noqa: E402
-from penstock.tasks.detection.answers import Found  # noqa: E402
+from penstock.prediction.boxes.scenes import (  # noqa: E402
+    Scene,
+    Shown,
+    WindowPlan,
+    image_scene,
+    window_plan,
+    windows_ahead,
+)
+from penstock.tasks.detection.retina import Found  # noqa: E402
 from spot_making import MODEL, TASK, picture  # noqa: E402
 
 ANSWERING = AnswerOptions()

@@ -10,9 +10,9 @@ import torchvision
 
 import penstock as ps
 from penstock.errors import RecipeError
-from penstock.tasks.behaviour.beginnings import Anchors, load_streams
-from penstock.tasks.behaviour.sizes import SIZES
-from penstock.tasks.behaviour.streams import TwoStreams
+from penstock.tasks.behaviour.networks import TwoStreams
+from penstock.tasks.behaviour.settings import SIZES
+from penstock.tasks.behaviour.warm_starts import Anchors, load_streams
 
 
 def test_both_streams_begin_with_a_plain_network() -> None:

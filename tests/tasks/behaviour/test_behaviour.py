@@ -16,7 +16,7 @@ pytest.importorskip("torchvision")
 
 import penstock as ps  # noqa: E402
 from penstock.samples import Concat, Subset  # noqa: E402
-from penstock.tasks.behaviour.behaviour_losses import behaviour_losses, single_labels  # noqa: E402
+from penstock.tasks.behaviour.losses import behaviour_losses, single_labels  # noqa: E402
 from penstock.tasks.kinds import task_from  # noqa: E402
 from tasks.behaviour.frames_source import Frames, random_frames  # noqa: E402
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from penstock.tasks.behaviour.feature_windows import FeatureWindows, VideoFeatures
+from penstock.tasks.behaviour.frame_data import FeatureWindows, VideoFeatures
 
 
 def video(folder: Path, name: str, count: int) -> VideoFeatures:

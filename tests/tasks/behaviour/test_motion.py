@@ -5,8 +5,8 @@ from __future__ import annotations
 import torch
 from torch.nn.functional import interpolate
 
-from penstock.tasks.behaviour.flow_losses import motion_losses
-from penstock.tasks.behaviour.motion import SCALES, MotionNetwork, compared, moved
+from penstock.tasks.behaviour.losses import motion_losses
+from penstock.tasks.behaviour.networks import SCALES, MotionNetwork, compared, moved
 
 
 def smooth_frames(shift_px: int) -> tuple[torch.Tensor, torch.Tensor]:

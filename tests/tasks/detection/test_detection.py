@@ -194,7 +194,7 @@ def test_scores_are_the_same_however_a_set_was_cut_into_batches(network: Any) ->
 
 def test_ground_resolution_is_read_from_the_transform() -> None:
     pytest.importorskip("rasterio")
-    from penstock.results.ground_resolution import metres_per_pixel
+    from penstock.results.georeferences import metres_per_pixel
 
     assert metres_per_pixel((0.1, 0, 5e5, 0, -0.1, 4e6), "EPSG:32617") == pytest.approx(0.1)
     assert metres_per_pixel((0.6, 0.8, 0, 0.8, -0.6, 0), "EPSG:2264") == pytest.approx(0.3048, rel=1e-4)  # in feet

@@ -28,7 +28,7 @@ from penstock.flow.order.draws import Numbers
 from penstock.flow.steps import Filter
 from penstock.flow.user_errors import reason_in_function
 from penstock.samples import Sample, Store
-from penstock.storage.cache_folder import cache_folder
+from penstock.storage.locations import cache_folder
 from penstock.storage.whole_files import whole_file
 from penstock.wording import counted
 

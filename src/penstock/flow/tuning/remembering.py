@@ -19,8 +19,8 @@ import xxhash
 from penstock.codecs import kernel
 from penstock.flow.tuning.allocating import MOST_PREFETCH, MOST_WORKERS, Settings
 from penstock.flow.tuning.cores import cores
-from penstock.storage.cache_folder import cache_folder
 from penstock.storage.documents import load_json
+from penstock.storage.locations import cache_folder
 from penstock.storage.whole_files import write_whole
 
 VERSION = 1

@@ -20,7 +20,7 @@ from penstock.errors import MOST_COMPARED, DataError, Problem, nearest, plain_wo
 from penstock.formats.boxes.rows import ImageName
 from penstock.formats.paths import IMAGE_ENDINGS, unsafe
 from penstock.formats.reading import ReadingOptions
-from penstock.storage.file_names import readable_name
+from penstock.storage.locations import readable_name
 from penstock.wording import counted
 
 # A table whose images are all elsewhere is not worth more comparisons.

@@ -14,7 +14,7 @@ from penstock.codecs.map_files import gdal, gdal_errors, open_raster
 from penstock.errors import Problem
 from penstock.formats.boxes.rows import Rows
 from penstock.formats.reading import ReadingOptions, parse_buffer
-from penstock.results.ground_resolution import metres_per_pixel
+from penstock.results.georeferences import metres_per_pixel
 
 
 def scale_points(

@@ -16,8 +16,7 @@ from penstock.formats.hdf5.hdf5_columns import named_columns
 from penstock.formats.hdf5.hdf5_doors import DAMAGE
 from penstock.formats.hdf5.hdf5_files import Hdf5File, LockWait, open_hdf5
 from penstock.formats.paths import PathLike, expand, files_below
-from penstock.storage.file_names import readable_name
-from penstock.storage.locations import refuses_urls
+from penstock.storage.locations import readable_name, refuses_urls
 
 HDF5_ENDINGS = (".h5", ".hdf5", ".he5", ".hdf")
 # DeepEthogram's files hold this dataset and nothing else; its writer hands RGB to an encoder that takes BGR.

@@ -21,7 +21,7 @@ from penstock.formats.boxes.box_checks import sorted_labels
 from penstock.formats.boxes.locating import no_images
 from penstock.formats.paths import IMAGE_ENDINGS, natural
 from penstock.formats.patterns import NamePattern
-from penstock.storage.file_names import readable_name
+from penstock.storage.locations import readable_name
 
 SPLIT_FOLDERS = frozenset({"train", "val", "valid", "validation", "test"})
 

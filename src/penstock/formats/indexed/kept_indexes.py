@@ -22,8 +22,8 @@ from numpy.typing import NDArray
 
 from penstock.codecs.npy import HEADER_DAMAGE
 from penstock.formats.indexed.mapped_files import FileState
-from penstock.storage.cache_folder import cache_folder
 from penstock.storage.documents import load_json
+from penstock.storage.locations import cache_folder
 from penstock.storage.mapped import guarded
 from penstock.storage.whole_files import private_folder
 

@@ -10,8 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from penstock.errors import DataError, Problem
-from penstock.storage.advising import Mapped
-from penstock.storage.mapped import mapped_buffer
+from penstock.storage.mapped import Mapped, mapped_buffer
 
 Numbers = NDArray[np.int64]
 

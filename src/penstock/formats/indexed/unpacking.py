@@ -15,8 +15,8 @@ import xxhash
 
 from penstock.errors import DataError, Problem
 from penstock.formats.indexed.mapped_files import FileState, state_of
-from penstock.storage.cache_folder import cache_folder
 from penstock.storage.free_memory import check_unpacked
+from penstock.storage.locations import cache_folder
 from penstock.storage.whole_files import whole_file
 
 _CHUNK_BYTES = 1 << 20

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from penstock.codecs import tiff
 from penstock.codecs.headers import UnreadableImage
-from penstock.codecs.kernel.tiles import read_tiles
+from penstock.codecs.kernel.bulk import read_tiles
 from penstock.formats.rasters.raster_pixels import TilePixels
 from penstock.geometry import Window
 

@@ -12,7 +12,7 @@ from penstock.errors import Problem, RecipeError, one_of
 from penstock.formats.rasters.raster_files import RasterFile
 from penstock.formats.rasters.tile_boxes import TileBoxes
 from penstock.geometry import TileGrid
-from penstock.results.ground_resolution import metres_per_pixel, same_resolution
+from penstock.results.georeferences import metres_per_pixel, same_resolution
 
 if TYPE_CHECKING:
     from penstock.formats.boxes.annotations import AnnotatedImages

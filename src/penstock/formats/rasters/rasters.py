@@ -22,8 +22,7 @@ from penstock.formats.rasters.raster_options import PixelOptions
 from penstock.formats.rasters.raster_parts import RasterPart, UnreadablePart, tiles_with_data
 from penstock.formats.rasters.raster_windows import Handles
 from penstock.samples import Field, Origin, Raw, Sample, Schema, Store, checked_index
-from penstock.storage.file_names import readable_name
-from penstock.storage.locations import refuses_urls
+from penstock.storage.locations import readable_name, refuses_urls
 
 RASTER_ENDINGS = IMAGE_ENDINGS | {".jp2", ".img"}
 

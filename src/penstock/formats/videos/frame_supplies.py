@@ -18,9 +18,8 @@ from typing import NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from penstock.codecs.decoding import DecodingPass
+from penstock.codecs.decoding import DecodingPass, Lost
 from penstock.codecs.headers import UnreadableImage
-from penstock.codecs.timed_decoding import Lost
 from penstock.errors import DataError, HopError, PackError, Problem
 from penstock.formats.videos.frame_memory import FrameMemory
 from penstock.formats.videos.framing import Framing, framed_pixels

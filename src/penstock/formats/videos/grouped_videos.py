@@ -13,9 +13,8 @@ from typing import Any
 import numpy as np
 
 from penstock.codecs.video import Frame, UnreadableVideo, open_video
-from penstock.codecs.video_ends import may_show, must_show
 from penstock.codecs.video_groups import GroupDecoder, Starts, codec_of, grouped
-from penstock.codecs.video_packets import PacketReader, ReadVideo
+from penstock.codecs.video_packets import PacketReader, ReadVideo, may_show, must_show
 from penstock.errors import Problem
 from penstock.formats.videos.frame_memory import FrameMemory
 from penstock.formats.videos.frame_supplies import Begin, MadeFrames, Task

@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from penstock.codecs.decoding import DecodingPass
-from penstock.codecs.timed_decoding import Lost
+from penstock.codecs.decoding import DecodingPass, Lost
 from penstock.codecs.video import Frame, UnreadableVideo, frame_checksum, open_video, pyav
 
 if TYPE_CHECKING:

@@ -15,10 +15,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from penstock.codecs.decoding import DecodingPass
+from penstock.codecs.decoding import DAMAGED, DecodingPass, Lost
 from penstock.codecs.kernel.reducing import Siting
 from penstock.codecs.siting import siting_of
-from penstock.codecs.timed_decoding import DAMAGED, Lost
 from penstock.codecs.video import Frame, UnreadableVideo, display_size, frame_checksum, frame_to_rgb
 from penstock.codecs.video_packets import LONGEST_GROUP, Packets, ReadVideo, read_video, scan_packets
 from penstock.errors import DataError, Problem

@@ -16,7 +16,7 @@ from penstock.formats.videos.framing import Framing
 from penstock.formats.videos.pictures import Footage
 from penstock.formats.videos.video_cursors import Cursors
 from penstock.formats.videos.video_files import VideoFile
-from penstock.storage.file_names import readable_name
+from penstock.storage.locations import readable_name
 
 # What DeepEthogram writes beside its videos, which holds results and no frames.
 _NO_VIDEO = ("_outputs", "_labels", "_scores")

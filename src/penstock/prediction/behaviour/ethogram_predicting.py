@@ -1,4 +1,4 @@
-"""`ps.predict` for behaviour: every video once through the networks, on one device or several."""
+"""`ps.predict` and `ps.evaluate` for behaviour: every video once through the networks."""
 
 from __future__ import annotations
 
@@ -7,22 +7,26 @@ import json
 import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from penstock.errors import DataError, Problem, RecipeError, require
 from penstock.formats.videos.framing import Framing, make_framing
+from penstock.formats.videos.supplying import named_videos
 from penstock.prediction.answering import AnswerOptions
 from penstock.prediction.behaviour.decisions import Decisions, min_bouts
-from penstock.prediction.behaviour.keeping import Keeper, Memory, OneFile
+from penstock.prediction.behaviour.ethogram_output import Keeper, Memory, OneFile, PredictionFolder
 from penstock.prediction.behaviour.options import EthogramOptions
-from penstock.prediction.behaviour.prediction_folders import PredictionFolder
-from penstock.prediction.behaviour.progress import Progress, shown
-from penstock.prediction.behaviour.video_jobs import VideoJob, jobs_of, names_one
-from penstock.prediction.behaviour.watching import TakingTurns, Watcher
+from penstock.prediction.behaviour.video_jobs import VideoJob, jobs_of, names_one, videos_of
+from penstock.prediction.behaviour.watching import Progress, TakingTurns, Watcher, shown
 from penstock.prediction.models import Model
 from penstock.results.ethogram_files import ENDINGS, HDF5_ENDINGS, check_ethogram_output
 from penstock.results.ethograms import Ethogram
+from penstock.samples import Store
+from penstock.tasks.behaviour.frame_data import frame_labels
+from penstock.tasks.data_checks import label_field
+from penstock.tasks.labelled import LABEL, labelled
 from penstock.wording import counted
 
 
@@ -127,3 +131,62 @@ def identity_of(model: Model) -> str:
         digest.update(name.encode())
         digest.update(value.detach().cpu().contiguous().numpy().tobytes())
     return digest.hexdigest()
+
+
+# `ps.evaluate` for behaviour: every video of labelled data is predicted, and its ethogram compared with the labels.
+
+
+MEANS = ("f1", "precision", "recall", "accuracy", "bout_f1")
+
+
+def labelled_ethograms(
+    model: Model, source: Store, answering: AnswerOptions, videos: Any = None, **given: Any
+) -> list[Ethogram]:
+    """The ethograms of all videos of a source, with its labels in the order of the model's behaviours.
+
+    With `videos`, frames come from these files, each of which is found by the name that it has in the source.
+    """
+    task: Any = model.task
+    data = source if videos is None else _files_of(source, videos)
+    found: Any = predict_ethograms(model, data, None, answering, given)
+    ethograms = {one.name: one for one in found}
+    labels = frame_labels(_view(task, source), LABEL)
+    return [
+        replace(ethograms[name], labels=rows.spread(labels, missing=-1)[: len(ethograms[name])])
+        for name, rows in videos_of(source)
+        if name in ethograms
+    ]
+
+
+def _files_of(source: Store, videos: Any) -> list[Path]:
+    """The file of every video of a source; one that is missing, or has another number of frames, is a problem."""
+    there = {video.name: video.path for video in named_videos(videos)}
+    problems = [
+        Problem(
+            name,
+            None,
+            f"it is not among {counted(len(there), 'video')} that you named",
+            "Name the folder it was packed from",
+        )
+        for name, _ in videos_of(source)
+        if name not in there
+    ]
+    if problems:
+        raise DataError(problems)
+    return [there[name] for name, _ in videos_of(source)]
+
+
+def _view(task: Any, source: Store) -> Store:
+    """The source with labels as the task numbers them."""
+    label = label_field(source, task.label, "labels")
+    if label is None:
+        raise DataError([Problem(source.kind.__name__, None, "it has no labels", "Pack the videos with their labels")])
+    return labelled(source, task.image, label, task.behaviours)
+
+
+def row_of(ethogram: Ethogram) -> dict[str, Any]:
+    """What a table of videos says of one."""
+    scores = ethogram.scores()
+    known = 0 if ethogram.labels is None else int((ethogram.labels >= 0).any(axis=1).sum())
+    means = {name: scores.mean(name) for name in MEANS}
+    return {"video": ethogram.name, "frames": len(ethogram), "labelled_frames": known, **means}

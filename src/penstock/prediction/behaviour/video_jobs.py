@@ -17,7 +17,7 @@ from penstock.formats.videos.framing import Framing
 from penstock.formats.videos.supplying import named_videos, state_of, supply_of
 from penstock.opening import kind_of
 from penstock.opening import open as open_any
-from penstock.prediction.image_arrays import are_in_memory
+from penstock.prediction.inputs import are_in_memory
 from penstock.samples import Source, Store, as_store
 from penstock.tasks.behaviour.frame_data import video_name, video_ranges
 

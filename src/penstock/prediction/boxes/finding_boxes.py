@@ -2,31 +2,160 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import os
+from collections.abc import Generator, Iterable, Iterator
 from contextlib import closing, contextmanager
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import torch
+from numpy.typing import NDArray
 
 from penstock.augment.pixelwise import Normalize
-from penstock.errors import PenstockError
+from penstock.codecs.map_files import layer_errors, read_layer
+from penstock.errors import DataError, PenstockError, Problem, RecipeError, require
 from penstock.prediction.answering import AnswerOptions, answered
-from penstock.prediction.boxes.areas import Area, read_area
-from penstock.prediction.boxes.asking import Asker
 from penstock.prediction.boxes.journals import Journal, Kept, kept_by, plan_of
 from penstock.prediction.boxes.mosaics import Mosaic, SceneBoxes
 from penstock.prediction.boxes.options import FindingOptions, unscalable
-from penstock.prediction.boxes.reading_ahead import windows_ahead
-from penstock.prediction.boxes.scenes import Scene, Shown, image_scene, open_scene
-from penstock.prediction.boxes.window_plans import WindowPlan, window_plan
-from penstock.prediction.image_arrays import ImageArrays, image_name
+from penstock.prediction.boxes.scenes import (
+    Scene,
+    Shown,
+    WindowPlan,
+    image_scene,
+    open_scene,
+    window_plan,
+    windows_ahead,
+)
+from penstock.prediction.devices import Placed, dealt, lanes
+from penstock.prediction.inputs import ImageArrays, image_name
 from penstock.prediction.models import Model
 from penstock.results.box_tables import box_table
-from penstock.results.georeferences import Georeference
-from penstock.results.ground_resolution import metres_per_pixel
+from penstock.results.georeferences import Georeference, metres_per_pixel
 from penstock.samples import Store
+from penstock.tasks.checkpoints import FULL, autocast
+from penstock.tasks.detection.retina import Found
+from penstock.tasks.inference.folding import made_to_answer
 from penstock.wording import counted
+
+# Polygons on the map inside of which boxes are looked for.
+
+
+def read_area(within: Any) -> Any:
+    """The polygons of a layer, or of a GeoDataFrame, as a GeoSeries with a coordinate system."""
+    require("geopandas", "geo", "Predicting within polygons")
+    if isinstance(within, (str, os.PathLike)):
+        damage: tuple[type[Exception], ...] = (OSError, *layer_errors())
+        try:
+            layers, frame = read_layer(Path(within))
+        except damage as error:
+            raise _refused(
+                within, f"it cannot be read as a layer: {error}", "Name a .gpkg, .geojson or .shp"
+            ) from error
+        if frame is None:
+            what = f"it has {counted(len(layers), 'layer')} with geometry{': ' if layers else ''}{', '.join(layers)}"
+            raise _refused(within, what, "Save the one that is meant as its own file")
+        found = frame.geometry
+    else:
+        found = getattr(within, "geometry", None)
+        if found is None:
+            raise RecipeError(f"within must be a layer or a GeoDataFrame, not {type(within).__name__}.")
+    solid = found[found.geom_type.isin(["Polygon", "MultiPolygon"])]
+    if not len(solid):
+        raise _refused(within, "it has no polygons", "Name a layer of areas")
+    if solid.crs is None:
+        raise _refused(within, "it does not say its coordinate system", "Save it with one")
+    return solid
+
+
+def _refused(within: Any, what: str, remedy: str) -> DataError:
+    return DataError([Problem(str(within) if isinstance(within, (str, os.PathLike)) else "within", None, what, remedy)])
+
+
+class Area:
+    """The polygons in pixels of one scene."""
+
+    def __init__(self, polygons: Any, scene: Scene) -> None:
+        shapely: Any = require("shapely", "geo", "Predicting within polygons")
+        if scene.place is None:
+            raise RecipeError(f"within: {scene.name} is on no map, so nobody knows where in it the polygons are.")
+        place = scene.place
+        a, b, c, d, e, f = place.transform
+        determinant = a * e - b * d
+
+        def to_pixels(points: NDArray[np.float64]) -> NDArray[np.float64]:
+            x, y = points[:, 0] - c, points[:, 1] - f
+            return np.stack([(e * x - b * y) / determinant, (a * y - d * x) / determinant], axis=1)
+
+        joined = polygons.to_crs(place.crs).union_all()
+        self._shapely = shapely
+        self._shape = shapely.transform(joined, to_pixels)
+        shapely.prepare(self._shape)
+
+    def windows(self, plan: WindowPlan) -> NDArray[np.int64]:
+        """The windows that share something with the polygons."""
+        boxes = [plan.grid.window(number) for number in range(len(plan.grid))]
+        corners = np.array([(one.x, one.y, one.x + one.width, one.y + one.height) for one in boxes], np.float64)
+        touched = self._shapely.intersects(self._shape, self._shapely.box(*corners.T))
+        return np.flatnonzero(touched)
+
+    def holds(self, boxes: NDArray[np.floating]) -> NDArray[np.bool_]:
+        """Which boxes have their centre inside."""
+        centres = (boxes[:, :2] + boxes[:, 2:]) / 2
+        inside: NDArray[np.bool_] = self._shapely.contains_xy(self._shape, centres[:, 0], centres[:, 1])
+        return inside
+
+
+# Asking a network about windows: in groups of one shape, with the precision of the model.
+
+
+def in_groups(shown: Iterable[Shown], size: int) -> Iterator[list[Shown]]:
+    """As many windows as the network sees at a time; the last group may be smaller."""
+    items = iter(shown)
+    while group := list(islice(items, size)):
+        yield group
+
+
+class Asker:
+    """A model made ready for windows: copies of its network that only answer, one on each device."""
+
+    def __init__(self, model: Model) -> None:
+        self.model = model
+        self._copies = tuple(
+            Placed(made_to_answer(network, device, short=model.precision != FULL), device)
+            for network, device in model.copies
+        )
+
+    def ask(self, shown: Iterable[Shown], side_px: int) -> Generator[tuple[int, Found]]:
+        """The number of each window, and every box with score enough, unsuppressed, in pixels that it was shown."""
+        copies, threads = self._lanes(side_px)
+        groups = in_groups(shown, self.model.group_rows)
+        with closing(dealt(copies, self._answers, groups, threads)) as answers:
+            for group in answers:
+                yield from group
+
+    def _lanes(self, side_px: int) -> tuple[tuple[Placed, ...], int | None]:
+        if len(self._copies) > 1:
+            return self._copies, None
+        task: Any = self.model.task
+        return lanes(self._copies[0], self.model.group_rows * round(side_px * task.input_scale) ** 2)
+
+    def _answers(self, one: Placed, group: list[Shown]) -> list[tuple[int, Found]]:
+        task: Any = self.model.task
+        # Filled up to one shape: libraries sum in another order for other shapes.
+        filled = [group[min(place, len(group) - 1)].pixels for place in range(self.model.group_rows)]
+        images = torch.from_numpy(np.stack(filled)).to(one.device)
+        with torch.inference_mode(), autocast(self.model.precision, one.device):
+            seen = one.network(task.inputs(images))
+        with torch.inference_mode():
+            proposed = task.proposed(one.network, seen, scale=task.input_scale)
+        return [
+            (window.number, Found(*(value.cpu() for value in found)))
+            for window, found in zip(group, proposed, strict=False)
+        ]
+
 
 # Threads that read windows, where the user does not say: two keep ahead of any network, also of compressed rasters.
 AUTO_READERS = 2

@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 
 from penstock.geometry.mosaics import WindowGrid
 from penstock.geometry.suppression import settle, suppress
-from penstock.prediction.boxes.window_plans import WindowPlan
-from penstock.tasks.detection.answers import Found
+from penstock.prediction.boxes.scenes import WindowPlan
+from penstock.tasks.detection.retina import Found
 
 TINY = 1e-6
 LARGER_ELSEWHERE = 2.0

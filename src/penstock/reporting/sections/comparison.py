@@ -10,11 +10,10 @@ from typing import Any
 from penstock.reporting.charts import slot_class
 from penstock.reporting.curves import chart_grid, compared_charts
 from penstock.reporting.feeds import FeedTotals, feed_totals
-from penstock.reporting.markup import Child, Markup, folded, joined, note, shortened, table, tag
+from penstock.reporting.page import Child, Markup, folded, joined, note, shortened, table, tag
 from penstock.reporting.run_settings import Setting, run_settings
-from penstock.reporting.sections.classes import class_rows, score_cell
-from penstock.reporting.sections.settings import setting_name
-from penstock.reporting.sections.summary import badge, epochs_done, facts
+from penstock.reporting.sections.run_sections import badge, epochs_done, facts, setting_name
+from penstock.reporting.sections.task_sections import class_rows, score_cell
 from penstock.reporting.stories import Story
 from penstock.reporting.wording import MISSING, duration, moment, number, percent, score_text, shown, words
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from penstock.flow.measuring.hops import HOPS
 from penstock.reporting.charts import Chart, Series, Share, line_chart, share_bar
 from penstock.reporting.feeds import FeedTotals, HopTotal, feed_totals, limit_sentence, rates
-from penstock.reporting.markup import Markup, folded, joined, note, table, tag
 from penstock.reporting.packs import readable_bytes
+from penstock.reporting.page import Markup, folded, joined, note, table, tag
 from penstock.reporting.stories import Story
 from penstock.reporting.wording import MISSING, percent, shown
 

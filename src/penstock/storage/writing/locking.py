@@ -9,7 +9,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from penstock.errors import PackError
-from penstock.storage.locks import try_lock
+from penstock.storage.whole_files import try_lock
 
 
 class BeingWritten(PackError):  # noqa: N818 - it is a state, and whoever waits for it catches it

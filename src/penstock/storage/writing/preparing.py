@@ -13,8 +13,7 @@ from numpy.typing import NDArray
 from penstock.codecs.decoding_room import ROOM
 from penstock.codecs.headers import Header, UnreadableImage, cut_short, read_header, sniff
 from penstock.codecs.images import DEFAULT_QUALITY, decode_image, encode_image
-from penstock.codecs.kernel.jpeg_headers import jpeg_headers
-from penstock.codecs.kernel.measuring import measure_halved
+from penstock.codecs.kernel.bulk import jpeg_headers, measure_halved
 from penstock.codecs.resizing import resized, side_target
 from penstock.errors import DataError, HopError, PenstockError
 from penstock.geometry import as_boxes, parse_size, scaled

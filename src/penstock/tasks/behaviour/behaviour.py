@@ -15,16 +15,14 @@ from penstock.errors import RecipeError, require
 from penstock.samples import Source, Store, as_store
 from penstock.tasks import data_checks
 from penstock.tasks.behaviour import frame_data, settings
-from penstock.tasks.behaviour.settings import AUTO, BACKGROUND
-from penstock.tasks.behaviour.sizes import SizeName
+from penstock.tasks.behaviour.settings import AUTO, BACKGROUND, SizeName
 from penstock.tasks.labelled import labelled
 from penstock.tasks.task import Goal, unused_settings
 
 if TYPE_CHECKING:
     import torch
 
-    from penstock.tasks.behaviour.networks import Plan
-    from penstock.tasks.behaviour.sequence import SequenceName
+    from penstock.tasks.behaviour.networks import Plan, SequenceName
     from penstock.tasks.behaviour.stages import Stage
 
 AUGMENTATION = (

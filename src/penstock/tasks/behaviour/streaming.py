@@ -16,7 +16,7 @@ import torch
 from numpy.typing import NDArray
 
 from penstock.tasks.behaviour.networks import BehaviourNetwork
-from penstock.tasks.precisions import autocast
+from penstock.tasks.checkpoints import autocast
 
 # Frames that networks see at a time. One length for all: libraries sum in another order for other shapes.
 BLOCK_FRAMES = {"cpu": 16}

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from torch import nn
 
-from penstock.tasks.detection.anchors import DEFAULT_SCALE
 from penstock.tasks.detection.faster import FasterDetector
-from penstock.tasks.detection.retina import RetinaDetector
+from penstock.tasks.detection.retina import DEFAULT_SCALE, RetinaDetector
 
 DETECTORS: dict[str, type[RetinaDetector | FasterDetector]] = {
     "retinanet": RetinaDetector,

@@ -1,4 +1,4 @@
-"""Whether data fit detection: where the boxes are, which classes they have; said before hours are spent."""
+"""Data of detection: where the boxes are, which classes they have, and what is fitted to them."""
 
 from __future__ import annotations
 
@@ -10,11 +10,56 @@ from numpy.typing import NDArray
 
 from penstock.errors import DataError, Problem, nearest
 from penstock.geometry import Boxes, as_boxes
-from penstock.results.ground_resolution import metres_per_pixel, same_resolution
-from penstock.samples import Store
+from penstock.results.georeferences import metres_per_pixel, same_resolution
+from penstock.samples import RESERVED, Field, Sample, Schema, Store, Subset
 from penstock.tasks.data_checks import name_of
-from penstock.tasks.detection.boxed import BOX_LABEL
+from penstock.tasks.detection.retina import DEFAULT_SCALE, FEW, MANY, STRIDES, fitted_scale, fitting_share
+from penstock.tasks.labelled import IMAGE, OneImage
 from penstock.wording import counted
+
+# A source as detection sees it: its image as `image`, its boxes as `boxes`, their classes by the task's numbers.
+
+
+BOXES, BOX_LABEL = "boxes", "box_label"
+
+
+def boxed(source: Store, image: str, boxes: str | None, classes: Sequence[str]) -> Store:
+    """The source with these fields alone, under our names. Subsets stay subsets."""
+    if isinstance(source, Subset):
+        return Subset(boxed(source.source, image, boxes, classes), source.indices)
+    return Boxed(source, image, boxes, tuple(classes))
+
+
+class Boxed(OneImage):
+    """The image and the boxes of another source; boxes of classes that are not asked for are left out."""
+
+    def __init__(self, source: Store, image: str, boxes: str | None, classes: tuple[str, ...]) -> None:
+        fields = (Field(IMAGE, "image"),)
+        labels = (Field(BOXES, "boxes"), Field(BOX_LABEL, "labels", "int64"))
+        super().__init__(source, image, Schema(fields if boxes is None else (*fields, *labels), classes))
+        self._boxes = boxes
+
+    def _renamed(self, sample: Sample) -> Sample:
+        kept: Sample = {name: sample[name] for name in RESERVED if name in sample}
+        if self._boxes is None:
+            return kept
+        boxes = as_boxes(sample[self._boxes])
+        labels = self._labels(sample, len(boxes))
+        known = labels >= 0
+        return {**kept, BOXES: boxes[known], BOX_LABEL: labels[known]}
+
+    def _labels(self, sample: Sample, count: int) -> NDArray[np.int64]:
+        """The number of each box's class; where boxes have no classes, all are of the first."""
+        labels = sample.get(BOX_LABEL)
+        if labels is None or not len(self._numbers):
+            return np.zeros(count, np.int64)
+        own = np.asarray(labels).astype(np.int64)
+        return np.where(own >= 0, self._numbers[np.maximum(own, 0)], -1)
+
+    def fingerprint(self) -> str | None:
+        inner = self.source.fingerprint()
+        return None if inner is None else f"{inner} {self._image} {self._boxes} {self.schema.classes}"
+
 
 # Samples that are looked at where a set is too large to look at all: boxes and their sizes are known from these.
 MOST_LOOKED_AT = 20_000
@@ -108,3 +153,38 @@ def need_known_classes(source: Store, boxes: str, classes: Sequence[str]) -> Non
 
 def _refused(source: Store, what: str, remedy: str) -> DataError:
     return DataError([Problem(name_of(source), None, what, remedy)])
+
+
+# What detection takes from its training data: the size of anchors, and metres of ground in a pixel.
+
+
+AUTO = "auto"
+MOST_LOST = 0.01  # of the boxes
+
+
+def fitted_anchors(task: Any, source: Store) -> dict[str, Any]:
+    """The anchors that the boxes of the training data need as the network sees them, where the task leaves it open."""
+    field = boxes_field(source, task.boxes)
+    if field is None or AUTO not in (task.anchor_scale, task.levels):
+        return {}
+    sizes = box_sizes(source, field) * task.input_scale
+    scale = fitted_scale(sizes, STRIDES, STRIDES[:FEW]) if task.anchor_scale == AUTO else float(task.anchor_scale)
+    levels = fitted_levels(sizes, scale) if task.levels == AUTO else task.levels
+    return {"anchor_scale": scale, "levels": levels}
+
+
+def fitted_levels(sizes: NDArray[np.floating], scale: float) -> int:
+    """Few maps, unless boxes would miss the others: maps whose anchors find nothing in training answer at random."""
+    lost = fitting_share(sizes, scale, STRIDES) - fitting_share(sizes, scale, STRIDES[:FEW])
+    return FEW if lost <= MOST_LOST else MANY
+
+
+def anchor_remark(scale: float) -> list[str]:
+    """Anchors that are not the usual ones are told."""
+    if scale == DEFAULT_SCALE:
+        return []
+    least, usual = scale * STRIDES[0], DEFAULT_SCALE * STRIDES[0]
+    return [
+        f"the smallest anchor is {least:g} px instead of {usual:g} px: many boxes of the training data are too small "
+        "for the usual ones."
+    ]

@@ -9,20 +9,21 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 from penstock.augment.pixelwise import Channels, Normalize
 from penstock.errors import RecipeError, require
 from penstock.flow.flow import Flow
+from penstock.results.box_frames import CORNERS
 from penstock.samples import Source, Store, as_store
 from penstock.tasks import data_checks
 from penstock.tasks.detection import box_data, settings
-from penstock.tasks.detection.boxed import boxed
+from penstock.tasks.detection.box_data import boxed
 from penstock.tasks.task import Answers, Batch, Goal, Judged, unused_settings
 from penstock.tasks.transforms import transformed
 
 if TYPE_CHECKING:
     import torch
 
-    from penstock.tasks.detection.answers import Found
-    from penstock.tasks.detection.retina import Candidates, Truth
-    from penstock.tasks.taken_weights import Taken
+    from penstock.tasks.detection.retina import Candidates, Found, Truth
     from penstock.tasks.task import Scores
+    from penstock.tasks.weights import Taken
+
 
 AUTO = "auto"
 AUGMENTATION = ("zoom", "flip", "vertical_flip", "turn", "colour", "hue")
@@ -94,7 +95,7 @@ class Detection:
 
     def __post_init__(self) -> None:
         require("torchvision", "train", "Detection")
-        from penstock.tasks.detection.pyramids import check_pyramid
+        from penstock.tasks.detection.retina import check_pyramid
 
         settings.set_fields(
             self,
@@ -123,13 +124,13 @@ class Detection:
     @property
     def largest_stride(self) -> int:
         """Pixels of the network's input from one place of its coarsest map to the next."""
-        from penstock.tasks.detection.pyramids import STRIDES
+        from penstock.tasks.detection.retina import STRIDES
 
         return STRIDES[self._levels - 1]
 
     @property
     def _levels(self) -> int:
-        from penstock.tasks.detection.pyramids import MANY
+        from penstock.tasks.detection.retina import MANY
 
         return MANY if self.levels == "auto" else int(self.levels)
 
@@ -158,7 +159,7 @@ class Detection:
     def fitted_to(self, source: Source) -> Detection:
         """With classes, channel statistics, resolution and anchors of the training data, where it takes them there."""
         source = as_store(source)
-        from penstock.tasks.detection.fitting import fitted_anchors
+        from penstock.tasks.detection.box_data import fitted_anchors
 
         fitted = self if self.classes else replace(self, classes=source.schema.classes or ("object",))
         fitted = replace(fitted, normalize=Normalize(self.normalize).resolved(source).statistics)
@@ -168,7 +169,7 @@ class Detection:
 
     def remarks(self) -> list[str]:
         """What a person should know that was decided from the training data."""
-        from penstock.tasks.detection.fitting import anchor_remark
+        from penstock.tasks.detection.box_data import anchor_remark
 
         unused = [] if self.augmentation else unused_settings(self, AUGMENTATION, "augmentation is off")
         return [*unused, *([] if self.anchor_scale == AUTO else anchor_remark(float(self.anchor_scale)))]
@@ -219,13 +220,13 @@ class Detection:
 
     def pretrained(self) -> Mapping[str, torch.Tensor] | None:
         """The weights to begin with; None for random ones. Downloads if the user asked for it."""
-        from penstock.tasks.detection.beginning import detector_weights
+        from penstock.tasks.detection.detector_files import detector_weights
 
         return None if self.weights is None else detector_weights(self.weights, self.backbone)
 
     def load_backbone(self, network: torch.nn.Module, weights: Mapping[str, torch.Tensor]) -> Taken:
         """Take over weights of a backbone or of a whole detector; of other classes, what still applies."""
-        from penstock.tasks.detection.beginning import load_detector
+        from penstock.tasks.detection.detector_files import load_detector
 
         return load_detector(network, weights, self.backbone, self.classes)
 
@@ -239,7 +240,7 @@ class Detection:
 
     def inputs(self, images: Any, scale: float | None = None) -> torch.Tensor:
         """What the network takes of images."""
-        from penstock.tasks.detection.inputs import canvas
+        from penstock.tasks.detection.retina import canvas
 
         normalize = Normalize(self.normalize)
         return canvas(images, normalize.mean, normalize.std, self.input_scale if scale is None else scale)
@@ -261,8 +262,7 @@ class Detection:
         """Losses and answers of a batch with boxes, in one pass; `loss` of the answers has one for each sample."""
         import torch
 
-        from penstock.tasks.detection.inputs import as_list, rows_by_size
-        from penstock.tasks.detection.retina import Losses
+        from penstock.tasks.detection.retina import Losses, as_list, rows_by_size
 
         images, truths = as_list(batch["image"]), self._truths(batch)
         losses: dict[int, Losses] = {}
@@ -279,7 +279,7 @@ class Detection:
         """For each image its boxes, their class numbers and their scores, best first."""
         import torch
 
-        from penstock.tasks.detection.inputs import as_list, rows_by_size
+        from penstock.tasks.detection.retina import as_list, rows_by_size
 
         images = as_list(batch["image"])
         found: dict[int, Found] = {}
@@ -290,7 +290,7 @@ class Detection:
 
     def _found(self, network: torch.nn.Module, seen: Any, image: torch.Tensor) -> list[Found]:
         """The answers of images of one size; also those below the threshold, which `rows` leaves out."""
-        from penstock.tasks.detection.answers import inside, suppressed
+        from penstock.tasks.detection.retina import inside, suppressed
 
         options: dict[str, Any] = {"by_class": self.nms_by_class, "most": self.detections_per_image}
         height, width = image.shape[:2]
@@ -302,13 +302,13 @@ class Detection:
     @property
     def least_score(self) -> float:
         """The score from which a box is looked at, for average precision; the threshold decides what is an answer."""
-        from penstock.tasks.detection.answers import LEAST_SCORE
+        from penstock.tasks.detection.retina import LEAST_SCORE
 
         return min(LEAST_SCORE, self.score_threshold)
 
     def proposed(self, network: torch.nn.Module, seen: Any, *, scale: float) -> list[Found]:
         """Every box with score enough, before suppression, in pixels of each image; some reach over its border."""
-        from penstock.tasks.detection.answers import single_class
+        from penstock.tasks.detection.retina import single_class
 
         candidates: list[Candidates] = network.candidates(seen, self.least_score)
         singles = [single_class(one, self.least_score) for one in candidates]
@@ -322,7 +322,6 @@ class Detection:
 
     def rows(self, answers: Answers, batch: Batch) -> list[dict[str, Any]]:
         """A row for each box: `sample` (its place in the batch), xmin ymin xmax ymax, label and score."""
-        from penstock.tasks.detection.box_rows import box_rows
 
         return box_rows(self.classes, answers, self.score_threshold)
 
@@ -334,3 +333,22 @@ def _answers(found: Mapping[int, Found]) -> dict[str, Any]:
         "labels": [one.labels for one in ordered],
         "scores": [one.scores for one in ordered],
     }
+
+
+# Answers of detection as rows of the table that users see.
+
+
+SAMPLE = "sample"
+
+
+def box_rows(classes: Sequence[str], answers: Answers, least_score: float) -> list[dict[str, Any]]:
+    """A row for each box that is an answer, image by image, best first."""
+    rows = []
+    for sample, (boxes, labels, scores) in enumerate(
+        zip(answers["boxes"], answers["labels"], answers["scores"], strict=True)
+    ):
+        for box, label, score in zip(boxes.tolist(), labels.tolist(), scores.tolist(), strict=True):
+            if score >= least_score:
+                corners = dict(zip(CORNERS, box, strict=True))
+                rows.append({SAMPLE: sample, **corners, "label": classes[label], "score": score})
+    return rows

@@ -14,7 +14,7 @@ import torch
 from torch.nn.functional import affine_grid, grid_sample
 
 from penstock.augment.pixelwise import Channels
-from penstock.tasks.detection.inputs import as_list
+from penstock.tasks.detection.retina import as_list
 from penstock.tasks.device_pixels import sample_numbers
 from penstock.tasks.task import Batch
 

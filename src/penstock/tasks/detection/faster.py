@@ -19,9 +19,17 @@ from torchvision.models.detection.faster_rcnn import FastRCNNPredictor, TwoMLPHe
 from torchvision.models.detection.rpn import RPNHead, concat_box_prediction_layers
 from torchvision.ops import MultiScaleRoIAlign, batched_nms, box_iou, sigmoid_focal_loss
 
-from penstock.tasks.detection.anchors import PER_PLACE, grid_anchors
-from penstock.tasks.detection.pyramids import FEW, STRIDES, made_pyramid, maps_of
-from penstock.tasks.detection.retina import Candidates, Losses, Truth
+from penstock.tasks.detection.retina import (
+    FEW,
+    PER_PLACE,
+    STRIDES,
+    Candidates,
+    Losses,
+    Truth,
+    grid_anchors,
+    made_pyramid,
+    maps_of,
+)
 
 # Anchors and proposals are of a box from the first on and of nothing below the second; between them they are not asked.
 ANCHOR_IOUS, PROPOSAL_IOUS = (0.7, 0.3), (0.5, 0.5)

@@ -1,18 +1,31 @@
-"""Images in memory: arrays of NumPy and images of Pillow, as prediction takes them."""
+"""From what a user gives as data to a source: images in memory, image files, or data with labels."""
 
 from __future__ import annotations
 
+import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from penstock.codecs.images import decode_image, encode_image, upright
-from penstock.errors import DataError, Problem
-from penstock.samples import Field, Origin, Raw, Sample, Schema, Store
+from penstock.errors import DataError, Problem, RecipeError
+from penstock.formats.paths import IMAGE_ENDINGS, expand, files_below, origin_of, read_bytes
+from penstock.formats.rasters.rasters import raster_paths
+from penstock.opening import kind_of
+from penstock.opening import open as open_any
+from penstock.samples import Field, Origin, Raw, Sample, Schema, Source, Store, as_store
+from penstock.samples.store import ImageStorage
+from penstock.storage.locations import readable_name
+from penstock.training.data_splits import training_data
+from penstock.training.options import DataOptions
 from penstock.wording import counted
+
+# Images in memory: arrays of NumPy and images of Pillow, as prediction takes them.
+
 
 Pixels = NDArray[np.uint8]
 EXPECTED = "expected an array H×W×3 of uint8, RGB"
@@ -130,3 +143,109 @@ def _pixels(one: Any) -> Pixels:
     deep = one.mode in DEEP_MODES
     pixels = decode_image(encode_image(np.array(one, np.uint16), "png")) if deep else np.array(one.convert("RGB"))
     return upright(pixels, one.getexif().get(ORIENTATION, 1))
+
+
+# Image files by their paths, without labels: what prediction is given when it is given photos.
+
+
+PathLike = str | os.PathLike[str]
+
+
+class ImageFiles(Store):
+    """Images in the order in which they were given; the key of each is its path."""
+
+    def __init__(self, files: Iterable[PathLike]) -> None:
+        self.files = [os.fspath(file) for file in files]
+        self._schema = Schema((Field("image", "image"),))
+
+    def __len__(self) -> int:
+        return len(self.files)
+
+    @property
+    def image_storage(self) -> ImageStorage:
+        return "encoded"
+
+    def __repr__(self) -> str:
+        return f"ImageFiles({counted(len(self), 'image')})"
+
+    def read(self, index: int) -> Raw:
+        return Raw(index, read_bytes(self.files[index]))
+
+    def decode(self, raw: Raw) -> Sample:
+        return {"image": decode_image(raw.data), **self.annotations(raw.index)}
+
+    def annotations(self, index: int) -> Sample:
+        """The path; each image is a group of its own."""
+        name = readable_name(self.files[index])
+        return {"key": name, "group": name}
+
+    def column(self, name: str) -> NDArray[Any]:
+        if name not in ("key", "group"):
+            raise KeyError(name)
+        return np.array([readable_name(file) for file in self.files], dtype=object)
+
+    def origin(self, index: int) -> Origin:
+        return origin_of(self.files[index])
+
+
+def image_files(paths: PathLike | Sequence[PathLike]) -> ImageFiles:
+    """The images that a file, a folder, a pattern with * or a list of these stands for."""
+    found: dict[str, None] = {}
+    for path in expand(paths):
+        files = files_below(path, IMAGE_ENDINGS) if path.is_dir() else [path]
+        found.update(dict.fromkeys(map(os.fspath, files)))
+    if not found:
+        given = paths if isinstance(paths, (str, Path)) else "the list"
+        raise DataError(
+            [Problem(str(given), None, "there is no image", f"Known are {', '.join(sorted(IMAGE_ENDINGS))}")]
+        )
+    return ImageFiles(found)
+
+
+# What a folder or file may be taken for that is, for prediction, simply images.
+SIMPLY_IMAGES = ("Images", "Boxes", "Rasters", "")
+TABLES = (".csv", ".tsv", ".txt", ".json", ".xml")
+
+
+def source_for_prediction(data: Any) -> Store:
+    """A Source as it is; images in memory; files, folders, patterns and lists of them; else as `penstock.open` does."""
+    if isinstance(data, Source):
+        return as_store(data)
+    if are_in_memory(data):
+        return image_arrays(data)
+    if isinstance(data, Sequence) and not isinstance(data, str):
+        return image_files(data)
+    if not isinstance(data, (str, os.PathLike)):
+        what = "a path, a list of paths, an array H×W×3 of uint8, an image of Pillow, a list of these, or a Source"
+        raise RecipeError(f"data must be {what}, not {type(data).__name__}.")
+    if _is_simply_images(data):
+        return image_files(data)
+    source: Store = open_any(data)
+    return source
+
+
+def files_or_source(data: Any) -> list[Path] | ImageArrays | Store:
+    """Image files and rasters by their paths, as they are given; images in memory; all else as a Source."""
+    if isinstance(data, Source):
+        return as_store(data)
+    if are_in_memory(data):
+        return image_arrays(data)
+    if isinstance(data, Sequence) and not isinstance(data, str):
+        return raster_paths(data)
+    source = source_for_prediction(data) if not _is_simply_images(data) else None
+    return raster_paths(data) if source is None else source
+
+
+def _is_simply_images(data: Any) -> bool:
+    if not isinstance(data, (str, os.PathLike)):
+        return False
+    is_missing = not Path(data).exists() and "*" not in os.fspath(data)
+    return is_missing or (Path(data).suffix not in TABLES and kind_of(data) in SIMPLY_IMAGES)
+
+
+def source_for_evaluation(data: Any, split: str | None) -> Store:
+    """A Source or what `penstock.open` takes; with `split` that part of it, by the rule of packing."""
+    if split is None:
+        source: Store = as_store(data) if isinstance(data, Source) else open_any(data)
+        return source
+    return training_data(data, DataOptions(train=split, val=None)).train

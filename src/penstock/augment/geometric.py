@@ -1,4 +1,4 @@
-"""Steps that bring an image to another size: Resize and RandomResizedCrop."""
+"""Geometric steps: Resize, RandomResizedCrop, CenterCrop, RandomCrop and flips."""
 
 from __future__ import annotations
 
@@ -9,10 +9,135 @@ from typing import ClassVar, Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from penstock.augment.options import Size, checked_range, checked_side, checked_size
+from penstock.augment.options import Size, checked_probability, checked_range, checked_side, checked_size, checked_whole
 from penstock.augment.steps import Shape, Uniforms, drawn_whole
-from penstock.augment.views import Numbers, Views, resized_views
+from penstock.augment.views import HORIZONTAL, VERTICAL, Numbers, Views, resized_views, whole_views, window_views
 from penstock.errors import one_of
+from penstock.geometry import LARGEST_SIDE
+
+# Steps that take a part of an image at the same scale: CenterCrop and RandomCrop. Outside of the image is `fill`.
+
+
+@dataclass(frozen=True)
+class CenterCrop:
+    """The middle of the image; a smaller image stands in the middle of `fill`.
+
+    Where the margins cannot be equal, the left or upper one is a pixel smaller.
+    """
+
+    shape: ClassVar[Shape] = "crop"
+    uniform_count: ClassVar[int] = 0
+    padding: ClassVar[int] = 0
+
+    size: Size
+    _: KW_ONLY
+    fill: int = 0
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "size", checked_size(self.size))
+        object.__setattr__(self, "fill", checked_whole("fill", self.fill, most=255))
+
+    @property
+    def output_size(self) -> tuple[int, int]:
+        return checked_size(self.size)
+
+    def views(self, sizes: Numbers, uniforms: Uniforms) -> Views:
+        size = np.full_like(sizes, self.output_size)
+        room = sizes - size
+        corner = np.sign(room) * (np.abs(room) // 2)
+        return window_views(np.concatenate([corner, size], axis=1), sizes, self.fill)
+
+
+@dataclass(frozen=True)
+class RandomCrop:
+    """A random part of one size, of the image with `padding` pixels of `fill` on each side.
+
+    An image that is smaller even so lies whole at a random place in `fill`.
+    """
+
+    shape: ClassVar[Shape] = "crop"
+    uniform_count: ClassVar[int] = 2
+
+    size: Size
+    _: KW_ONLY
+    padding: int = 0
+    fill: int = 0
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "size", checked_size(self.size))
+        object.__setattr__(self, "padding", checked_whole("padding", self.padding, most=LARGEST_SIDE))
+        object.__setattr__(self, "fill", checked_whole("fill", self.fill, most=255))
+
+    @property
+    def output_size(self) -> tuple[int, int]:
+        return checked_size(self.size)
+
+    def views(self, sizes: Numbers, uniforms: Uniforms) -> Views:
+        size = np.full_like(sizes, self.output_size)
+        # Where the crop is at the one end and at the other end of the padded image.
+        ends = np.stack([np.full_like(sizes, -self.padding), sizes + self.padding - size])
+        first, last = ends.min(axis=0), ends.max(axis=0)
+        corner = first + drawn_whole(uniforms, last - first + 1)
+        return window_views(np.concatenate([corner, size], axis=1), sizes, self.fill)
+
+
+# Steps that turn an image over: HorizontalFlip and VerticalFlip.
+
+
+@dataclass(frozen=True)
+class HorizontalFlip:
+    """Left and right are exchanged, with probability `p`."""
+
+    shape: ClassVar[Shape] = "flip"
+    output_size: ClassVar[None] = None
+
+    p: float = 0.5
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "p", checked_probability(self.p))
+
+    @property
+    def uniform_count(self) -> int:
+        return needed(self.p)
+
+    def views(self, sizes: Numbers, uniforms: Uniforms) -> Views:
+        return whole_views(sizes).turned(chosen(self.p, len(sizes), uniforms) * np.uint8(HORIZONTAL))
+
+
+@dataclass(frozen=True)
+class VerticalFlip:
+    """Top and bottom are exchanged, with probability `p`."""
+
+    shape: ClassVar[Shape] = "flip"
+    output_size: ClassVar[None] = None
+
+    p: float = 0.5
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "p", checked_probability(self.p))
+
+    @property
+    def uniform_count(self) -> int:
+        return needed(self.p)
+
+    def views(self, sizes: Numbers, uniforms: Uniforms) -> Views:
+        return whole_views(sizes).turned(chosen(self.p, len(sizes), uniforms) * np.uint8(VERTICAL))
+
+
+def needed(p: float) -> int:
+    """How many random numbers a choice needs: none where it is certain."""
+    return 0 if p in (0, 1) else 1
+
+
+def chosen(p: float, count: int, uniforms: Uniforms) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+    """Which of the samples a step with probability `p` is done to."""
+    if needed(p) == 0:
+        return np.full(count, p == 1)
+    return np.asarray(uniforms[:, 0] < p)
+
+
+# Steps that bring an image to another size: Resize and RandomResizedCrop.
+
 
 Side = Literal["exact", "shortest", "longest"]
 

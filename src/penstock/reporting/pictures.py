@@ -1,8 +1,11 @@
-"""A sample as a picture: its image with boxes and labels drawn on it."""
+"""Samples as pictures: images with their boxes and labels, and thumbnails."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import base64
+import math
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,8 +15,13 @@ from penstock.codecs.opencv import opencv
 from penstock.codecs.resizing import resized
 from penstock.errors import RecipeError
 from penstock.geometry import scaled
+from penstock.reporting.page import Markup, tag
+from penstock.runs.run import Line
 from penstock.samples import Sample, Schema
 from penstock.wording import counted
+
+# A sample as a picture: its image with boxes and labels drawn on it.
+
 
 # Smaller images are enlarged to this, so that a 32-pixel one can be looked at.
 SMALLEST_SIDE = 320
@@ -99,3 +107,89 @@ def _write(picture: NDArray[np.uint8], text: str, place: tuple[int, int], colour
     # A dark rim keeps the letters legible on any ground.
     cv2.putText(picture, plain, place, cv2.FONT_HERSHEY_SIMPLEX, size, (24, 24, 24), 3, cv2.LINE_AA)
     cv2.putText(picture, plain, place, cv2.FONT_HERSHEY_SIMPLEX, size, colour, 1, cv2.LINE_AA)
+
+
+# Small pictures of a Run, inside of a page.
+
+
+MOST_BYTES = 300_000  # a thumbnail has a few thousand; what is larger was not made by a training
+KINDS = {b"\xff\xd8\xff": "image/jpeg", b"\x89PNG\r\n\x1a\n": "image/png"}
+
+
+def thumbnail(folder: Path, name: Any, description: str) -> Markup:
+    """A picture of a Run, or a frame that says that there is none."""
+    source = picture_source(folder, name)
+    if source is None:
+        return tag("div", "no picture", class_="blank", role="img", aria_label=f"No picture: {description}")
+    return tag("img", src=source, alt=description)
+
+
+def picture_source(folder: Path, name: Any) -> str | None:
+    """A picture of a Run as an address that holds it; None where there is none."""
+    content = _picture(folder, name) if isinstance(name, str) else None
+    kind = None if content is None else next((kind for head, kind in KINDS.items() if content.startswith(head)), None)
+    return None if content is None or kind is None else f"data:{kind};base64,{base64.b64encode(content).decode()}"
+
+
+def _picture(folder: Path, name: str) -> bytes | None:
+    """The bytes of a file in the Run; a name that leads out of it is not followed."""
+    try:
+        path = (folder / name).resolve()
+        if not path.is_relative_to(folder.resolve()) or not path.is_file() or path.stat().st_size > MOST_BYTES:
+            return None
+        return path.read_bytes()
+    except (OSError, ValueError):  # such as a name that no system has
+        return None
+
+
+# Samples of detection as pictures: what is true and what was found, drawn over the image by the page itself.
+
+
+# Drawn in this order: what was found lies above what is true.
+BOX_COLOURS = (("true", "#ffe119"), ("found", "#e6194b"))
+
+
+def has_boxes(row: Line) -> bool:
+    """Whether a row of the most wrong samples tells of boxes."""
+    boxes = row.get("boxes")
+    return isinstance(boxes, Mapping) and all(
+        _is_number(row.get(side)) and row[side] > 0 for side in ("width", "height")
+    )
+
+
+def boxed_picture(folder: Path, row: Line, description: str) -> Markup | None:
+    """The image with its boxes; None where the Run has no picture of it."""
+    source = picture_source(folder, row.get("thumbnail"))
+    if source is None:
+        return None
+    width, height = row["width"], row["height"]
+    image = tag("image", href=source, width=width, height=height)
+    outlines = [_outline(box, colour) for kind, colour in BOX_COLOURS for box in _boxes(row["boxes"].get(kind))]
+    return tag(
+        "svg", image, outlines, viewBox=f"0 0 {width} {height}", role="img", aria_label=description, class_="boxed"
+    )
+
+
+def _boxes(values: Any) -> list[list[float]]:
+    """What of a file that anybody may have changed is a box."""
+    some = values if isinstance(values, list) else []
+    return [box for box in some if isinstance(box, list) and len(box) == 4 and all(map(_is_number, box))]
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
+
+
+def _outline(box: list[float], colour: str) -> Markup:
+    x1, y1, x2, y2 = box
+    size = {"width": f"{max(0, x2 - x1):g}", "height": f"{max(0, y2 - y1):g}"}
+    return tag(
+        "rect",
+        x=f"{x1:g}",
+        y=f"{y1:g}",
+        **size,
+        fill="none",
+        stroke=colour,
+        stroke_width=2,
+        vector_effect="non-scaling-stroke",
+    )
