@@ -91,7 +91,7 @@ def test_the_format_is_that_of_the_bytes_unless_the_file_was_kept() -> None:
 def test_boxes_and_labels_of_different_number_are_refused() -> None:
     made = encoder("boxes", "box_label")
     one = row({"key": "a", "boxes": np.ones((2, 4)), "box_label": np.zeros(1, np.int64)}, 5, 4)
-    with pytest.raises(ValueError, match="2 boxes and 1 labels"):
+    with pytest.raises(ValueError, match="2 boxes and 1 label for"):
         made(one)
 
 

@@ -65,6 +65,11 @@ class PackOptions:
         return self.preparing().worker_count
 
     @property
+    def decoding_bytes(self) -> int:
+        """What images may take while they are decoded, in each process."""
+        return self.preparing().decoding_bytes
+
+    @property
     def changes_pixels(self) -> bool:
         return self.preparing().changes_pixels
 

@@ -27,7 +27,7 @@ def _kind_of_file(path: Path) -> str:
 
     try:
         schema = pq.read_schema(path)
-    except (pa.ArrowException, OSError):
+    except (pa.ArrowException, OSError, ValueError):  # ValueError: names that are not UTF-8
         return "Parquet"  # whose error says what is wrong with it
     if b"geo" in (schema.metadata or {}):
         return "Boxes"
