@@ -202,7 +202,8 @@ def test_ctrl_c_says_how_to_go_on(tmp_path: Path) -> None:
         "from made_sources import Announced\n"
         "Announced.problems = lambda self: []\n"
         "from penstock.cli import main, pack\n"
-        "pack.make_source = lambda kind, paths, options: Announced(20_000)\n"
+        "from penstock.samples import as_store\n"
+        "pack.make_source = lambda kind, paths, options: as_store(Announced(20_000))\n"
         "main(['pack', 'images', 'x', '-o', sys.argv[1], '--workers', '1', '--shard-mb', '1'])\n"
     )
     command = [sys.executable, "-c", code, str(tmp_path / "new.pack")]
