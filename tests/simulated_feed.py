@@ -10,8 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from penstock.flow.measuring.hops import Costs, HopCost
-from penstock.flow.measuring.metrics import Metrics
+from penstock.flow.measuring.metrics import Costs, HopCost, Metrics
 from penstock.flow.tuning.allocating import Settings
 from penstock.flow.tuning.tuner import Tuner
 

@@ -9,14 +9,14 @@ import numpy as np
 
 import penstock as ps
 from ailing_sources import Quick, flow_of
-from penstock.diagnosis.disks import Disk
 from penstock.diagnosis.hardware import Hardware
 from penstock.diagnosis.present import Present
 from penstock.diagnosis.profiling import Profile
+from penstock.diagnosis.reading import Disk
 from penstock.diagnosis.runs import FeedRun, Moment
 from penstock.diagnosis.spelling import Spelling
 from penstock.flow.measuring.cost_model import ModelCost, SampleCost, Setup
-from penstock.flow.measuring.hops import HOPS, Costs
+from penstock.flow.measuring.metrics import HOPS, Costs
 from penstock.flow.measuring.sample_times import HopTimes, SampleTimes
 
 GIGABYTE = 2**30

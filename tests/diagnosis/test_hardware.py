@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from diagnosis.patients import MACHINE
-from penstock.diagnosis.disks import Disk, disk_kind, files_of, forget, measured_disk
 from penstock.diagnosis.hardware import Gpu, gpu_of, measured_hardware
+from penstock.diagnosis.reading import Disk, disk_kind, files_of, forget, measured_disk
 from penstock.formats.images.images import Images
 from picture_making import write_picture
 

@@ -11,7 +11,7 @@ import pytest
 import penstock as ps
 from ailing_sources import Quick, flow_of
 from made_sources import Pictures
-from penstock.diagnosis.kept_reads import few_read
+from penstock.diagnosis.present import few_read
 from penstock.samples import Subset, as_store
 
 

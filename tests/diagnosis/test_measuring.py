@@ -13,17 +13,15 @@ from ailing_sources import Distant, Quick, Throttled, flow_of, quick_step, slow_
 from made_sources import Pictures
 from penstock.diagnosis.comparing import Case
 from penstock.diagnosis.diagnosing import Options, measured
-from penstock.diagnosis.gil_share import GilShare
 from penstock.diagnosis.present import cost_of
-from penstock.diagnosis.profiling import Profile, profile
+from penstock.diagnosis.profiling import GilShare, Profile, profile
 from penstock.diagnosis.reading import measured_reading
 from penstock.diagnosis.runs import run_feed, run_model
 from penstock.diagnosis.spelling import Spelling
 from penstock.errors import RecipeError
-from penstock.flow.measuring.hops import Costs, HopCost
-from penstock.flow.measuring.metrics import Metrics
+from penstock.flow.measuring.metrics import Costs, HopCost, Metrics
 from penstock.flow.measuring.sample_times import SampleTimes
-from penstock.flow.measuring.waiting import Waiting
+from penstock.flow.measuring.waits import Waiting
 from penstock.samples import as_store
 
 

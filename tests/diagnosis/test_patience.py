@@ -16,7 +16,7 @@ from penstock.codecs.images import encode_image
 from penstock.diagnosis import diagnosing, runs, trials
 from penstock.diagnosis.comparing import Case
 from penstock.diagnosis.diagnosing import Options, measured
-from penstock.diagnosis.disks import files_of
+from penstock.diagnosis.reading import files_of
 from penstock.diagnosis.remedies import _in_order
 from penstock.diagnosis.spelling import Spelling
 from penstock.diagnosis.variants import cached

@@ -19,7 +19,7 @@ from made_sources import Pictures
 from penstock.diagnosis import trials
 from penstock.diagnosis.diagnosis import Remedy
 from penstock.diagnosis.hardware import Gpu
-from penstock.diagnosis.kept_reads import KeptReads
+from penstock.diagnosis.present import KeptReads
 from penstock.diagnosis.reading import measured_reading
 from penstock.diagnosis.remedies import (
     MOST_REMEDIES,

@@ -10,8 +10,8 @@ import numpy as np
 from tests.flow.plain_samples import Drawn, Order, Part, Sample, made, numbered
 
 from penstock.flow import steps
-from penstock.flow.order.mixing import integer_weights
-from penstock.flow.order.permuting import permuted
+from penstock.flow.order.orders import permuted
+from penstock.flow.order.sampling import integer_weights
 from penstock.flow.plans import Plan
 from penstock.seeds import mixed, sample_bits, sample_uniforms
 

@@ -17,7 +17,7 @@ from tests.flow.plain_samples import Drawn, Part, Sample, generator, made, numbe
 
 from penstock.flow import steps
 from penstock.flow.flow import Flow
-from penstock.flow.making.collating import Ragged
+from penstock.flow.making.layout import Ragged
 from penstock.flow.plans import Plan
 from penstock.samples import RESERVED
 from penstock.seeds import sample_bits

@@ -13,8 +13,8 @@ from tests.flow.promised import Case, Packs
 from penstock import seeds
 from penstock.flow import engine, running, slots
 from penstock.flow.making import chains, clips, program
-from penstock.flow.order import dealing
-from penstock.flow.order import plain as order
+from penstock.flow.order import batches as dealing
+from penstock.flow.order import orders as order
 
 CASES = (
     Case(kind="png", chain="own", batch_size=4, world_size=2, epoch=1, workers=2, bad="source"),

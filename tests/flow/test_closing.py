@@ -112,7 +112,8 @@ INTERRUPTED = """
 import gc, os, signal, sys, threading
 import penstock as ps
 from made_sources import Pictures
-from penstock.flow.workers import threads, worker_process
+from penstock.flow.workers import processes as worker_process
+from penstock.flow.workers import executors as threads
 
 def interrupting(call):
     def called(*arguments):

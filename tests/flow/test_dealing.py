@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from penstock.errors import RecipeError
-from penstock.flow.order.dealing import Deal
+from penstock.flow.order.batches import Deal
 
 LENGTHS, BATCHES, RANKS = st.integers(0, 200), st.integers(1, 40), st.integers(1, 9)
 

@@ -21,11 +21,11 @@ import penstock as ps
 from leftovers import assert_nothing_left, held, until
 from made_sources import EveryKind, Numbers, Pictures
 from penstock.flow.flow import Flow
-from penstock.flow.workers import executing, sharing
-from penstock.flow.workers.children import KEPT_DESCRIPTORS, Children
-from penstock.flow.workers.executing import Choice, choice_of
-from penstock.flow.workers.probing import Probed, probe
-from penstock.flow.workers.tasks import Task
+from penstock.flow.workers import messages as sharing
+from penstock.flow.workers import worker_pool as executing
+from penstock.flow.workers.executors import Task
+from penstock.flow.workers.processes import KEPT_DESCRIPTORS, Children
+from penstock.flow.workers.worker_pool import Choice, Probed, choice_of, probe
 
 EXECUTORS = ("thread", "subprocess", "process")
 IN_PROCESSES = ("subprocess", "process")

@@ -22,9 +22,9 @@ from penstock.augment import (
 )
 from penstock.codecs import kernel
 from penstock.codecs.images import encode_image
-from penstock.flow.explaining.constraints import Held, binding_words
-from penstock.flow.explaining.wording import size_words, step_words
-from penstock.flow.measuring.hops import HOPS, HopCost
+from penstock.flow.explaining.explanation import Held, binding_words
+from penstock.flow.explaining.plan_words import size_words, step_words
+from penstock.flow.measuring.metrics import HOPS, HopCost
 from penstock.flow.tuning.allocating import Measured, Settings
 from penstock.wording import counted
 

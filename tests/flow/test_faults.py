@@ -28,7 +28,8 @@ from flow_programs import checksum, feed
 from leftovers import assert_nothing_left, held, is_gone, until
 from made_sources import Pictures
 from penstock.flow.flow import Flow
-from penstock.flow.workers import children, sharing
+from penstock.flow.workers import messages as sharing
+from penstock.flow.workers import processes as children
 from penstock.storage.mapped import GUARD
 
 EXECUTORS = ("thread", "subprocess", "process")

@@ -16,7 +16,7 @@ from tests.flow.small_flows import assert_as_reference
 import penstock as ps
 from made_sources import EveryKind, Reels
 from penstock.augment import CenterCrop, HorizontalFlip, Normalize, RandomCrop, RandomResizedCrop, Resize
-from penstock.flow.measuring.hops import HOPS
+from penstock.flow.measuring.metrics import HOPS
 
 
 @pytest.fixture(scope="module")

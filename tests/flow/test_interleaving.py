@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 import penstock as ps
 from made_sources import Pictures
 from penstock.errors import RecipeError
-from penstock.flow.order.interleaving import interleaved
+from penstock.flow.order.selection import interleaved
 
 FILES = st.lists(st.integers(0, 12), max_size=12)
 

@@ -13,10 +13,16 @@ import pytest
 import penstock as ps
 from penstock.errors import RecipeError
 from penstock.flow.flow import Flow
-from penstock.flow.measuring.hops import HOPS, Costs, HopCost
-from penstock.flow.measuring.metrics import Metrics
-from penstock.flow.measuring.metrics_log import MetricsLog
-from penstock.flow.measuring.metrics_text import FAMILIES, HOP_FAMILIES, metrics_text
+from penstock.flow.measuring.metrics import (
+    FAMILIES,
+    HOP_FAMILIES,
+    HOPS,
+    Costs,
+    HopCost,
+    Metrics,
+    MetricsLog,
+    metrics_text,
+)
 
 NUMBER = r"-?[0-9]+(\.[0-9]+)?(e[+-]?[0-9]+)?"
 LABELS = r'\{[a-z]+="([^"\\\n]|\\["\\n])*"(,[a-z]+="([^"\\\n]|\\["\\n])*")*\}'

@@ -10,9 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from penstock.errors import RecipeError
-from penstock.flow.order.draws import Draws
-from penstock.flow.order.mixing import Mixed, counts, integer_weights, occurrence, scheduled
-from penstock.flow.order.plain import Everything, Repeated, Shuffled
+from penstock.flow.order.orders import Draws, Everything, Repeated, Shuffled
+from penstock.flow.order.sampling import Mixed, counts, integer_weights, occurrence, scheduled
 
 SHARES = st.lists(st.integers(1, 50), min_size=1, max_size=6)
 Until = Literal["first", "all"]

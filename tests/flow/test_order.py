@@ -11,12 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from penstock.errors import RecipeError
-from penstock.flow.order.draws import Draws, Order
-from penstock.flow.order.joining import Joined
-from penstock.flow.order.mixing import Mixed
-from penstock.flow.order.plain import Everything, Picked, Repeated, Shuffled, Sliced
-from penstock.flow.order.weighting import Weighted
-from penstock.flow.order.windows import WindowShuffled
+from penstock.flow.order.orders import Draws, Everything, Order, Picked, Repeated, Shuffled, Sliced, WindowShuffled
+from penstock.flow.order.sampling import Mixed, Weighted
 
 STARTS = np.array([0, 100, 250, 251, 251, 900])
 ORDERS: dict[str, Order] = {
@@ -30,7 +26,6 @@ ORDERS: dict[str, Order] = {
     "windows": WindowShuffled(Everything(1_200), STARTS, 2, seed=7, step=0),
     "weighted": Weighted(Everything(1_200), np.arange(1_200), 2_000, seed=7, step=0),
     "mixed": Mixed((Shuffled(Everything(700), 7, 0), Shuffled(Everything(300, 1), 7, 0)), (0.7, 0.3), until="all"),
-    "joined": Joined((Shuffled(Everything(700), 7, 0), Everything(0, 1), Everything(300, 2))),
 }
 
 
@@ -78,7 +73,7 @@ def test_every_order_tells_its_draws_apart_by_what_randomness_follows_from(order
     assert len(set(zip(draws.key.tolist(), draws.epoch.tolist(), strict=True))) == len(draws.key)
 
 
-@pytest.mark.parametrize("name", ["everything", "shuffled", "windows", "joined"])
+@pytest.mark.parametrize("name", ["everything", "shuffled", "windows"])
 def test_an_epoch_visits_every_sample_once(name: str) -> None:
     for epoch in (0, 1, 7):
         draws = drawn(ORDERS[name], epoch)
@@ -142,30 +137,10 @@ def test_an_endless_order_goes_through_all_epochs() -> None:
     assert rows(drawn(Repeated(endless, 2), length=20)) == rows(drawn(endless, length=20))
 
 
-def test_joined_orders_follow_one_another() -> None:
-    orders = (Everything(3), Everything(0, 1), Shuffled(Everything(2, 2), 1, 0))
-    assert rows(drawn(Joined(orders), 4)) == [row for order in orders for row in rows(drawn(order, 4))]
-    assert Joined((Everything(3), Repeated(Everything(2, 1)))).length is None
-    assert drawn(Joined((Everything(3), Repeated(Everything(2, 1)))), length=8).index.tolist() == [
-        0,
-        1,
-        2,
-        0,
-        1,
-        0,
-        1,
-        0,
-    ]
-
-
 def test_what_cannot_be_ordered_is_said() -> None:
     endless = Repeated(Everything(3))
     with pytest.raises(RecipeError, match=r"shuffle\(\) needs a flow with an end. Call it before repeat\(\)"):
         Shuffled(endless, 1, 0)
-    with pytest.raises(RecipeError, match="concat"):
-        Joined((endless, Everything(3)))
-    with pytest.raises(RecipeError, match="concat"):
-        Joined(())
     with pytest.raises(RecipeError, match="times=0"):
         Repeated(Everything(3), 0)
     with pytest.raises(RecipeError, match="no samples to repeat"):

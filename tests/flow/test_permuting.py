@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from penstock.flow.order.permuting import permuted
+from penstock.flow.order.orders import permuted
 
 LENGTHS = (999, 1_000, 1_001, 4_096, 10_000)
 KEYS = st.integers(0, 2**64 - 1)

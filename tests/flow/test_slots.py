@@ -11,7 +11,7 @@ import penstock as ps
 from penstock.flow.budget import Allowance, Budget
 from penstock.flow.making.layout import Layout, Place
 from penstock.flow.slots import MOST_RETURNED, Returned, SlotRing, private_memory
-from penstock.flow.workers import threads
+from penstock.flow.workers import executors as threads
 
 ROWS = 4
 

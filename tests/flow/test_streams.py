@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 import penstock as ps
 from made_sources import pixels
 from penstock.flow.budget import process_budget
-from penstock.flow.order.interleaving import interleaved
-from penstock.flow.streams import stream_reading
+from penstock.flow.order.selection import interleaved
+from penstock.flow.streams import stream_running as stream_reading
 from penstock.flow.streams.stream_words import promises
 
 Batch = dict[str, Any]

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from penstock.flow.measuring.core_wait import CoreWait
 from penstock.flow.measuring.cost_model import Setup, feed_rate
+from penstock.flow.measuring.waits import CoreWait
 from penstock.flow.tuning import cores as cores_module
 from penstock.flow.tuning.allocating import (
     Limits,

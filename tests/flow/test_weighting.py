@@ -10,9 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from penstock.errors import RecipeError
-from penstock.flow.order.draws import Draws
-from penstock.flow.order.plain import Everything, Picked, Repeated
-from penstock.flow.order.weighting import Weighted, balanced_weights
+from penstock.flow.order.orders import Draws, Everything, Picked, Repeated
+from penstock.flow.order.sampling import Weighted, balanced_weights
 
 
 def drawn(order: Weighted, epoch: int = 0) -> Draws:
@@ -37,7 +36,7 @@ def test_the_smallest_and_the_largest_number_draw_the_first_and_the_last_that_ha
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     edges = np.array([[0.0], [0.5], [1 - 2.0**-53]])
-    monkeypatch.setattr("penstock.flow.order.weighting.sample_uniforms", lambda *_: edges)
+    monkeypatch.setattr("penstock.flow.order.sampling.sample_uniforms", lambda *_: edges)
     assert drawn(Weighted(Everything(6), [0, 3, 0, 2, 1, 0], 3, 7, 0)).index.tolist() == [1, 3, 4]
     assert drawn(Weighted(Everything(2), [5e-324, 0], 3, 7, 0)).index.tolist() == [0, 0, 0]
 

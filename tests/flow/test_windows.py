@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from penstock.errors import RecipeError
-from penstock.flow.order.plain import Everything, Repeated
-from penstock.flow.order.windows import WindowShuffled, mixing_quality, window_limits
+from penstock.flow.order.orders import Everything, Repeated, WindowShuffled, mixing_quality, window_limits
 
 
 def made(lengths: list[int], window: int, seed: int = 7) -> WindowShuffled:

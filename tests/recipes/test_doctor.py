@@ -19,7 +19,7 @@ from penstock.cli.demo_data import write_shapes
 from penstock.diagnosis.diagnosis import Applied, Remedy
 from penstock.diagnosis.spelling import Spelling
 from penstock.diagnosis.variants import usual_flow
-from penstock.flow.measuring.hops import HOPS
+from penstock.flow.measuring.metrics import HOPS
 from penstock.recipes import doctor
 from penstock.recipes.doctor import _written
 

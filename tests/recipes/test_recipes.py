@@ -14,9 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from penstock.errors import RecipeError
-from penstock.recipes.explanations import explanations
 from penstock.recipes.recipe import Recipe
-from penstock.recipes.sections import OPTIONS, legal_keys, task_kinds, typed_fields
+from penstock.recipes.sections import OPTIONS, explanations, legal_keys, task_kinds, typed_fields
 from penstock.recipes.templates import TEMPLATES, recipe_text, written
 from penstock.runs.layout import yaml_text
 from penstock.runs.run import Run

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from penstock.codecs.images import encode_image
-from penstock.flow.measuring.hops import HOPS
+from penstock.flow.measuring.metrics import HOPS
 from penstock.results.ethogram_tables import ethogram_details
 from penstock.results.ethograms import Ethogram
 from penstock.runs.layout import recipe_sections

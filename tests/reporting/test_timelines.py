@@ -10,7 +10,7 @@ import penstock as ps
 from ailing_sources import Quick, flow_of
 from penstock.diagnosis.diagnosis import Diagnosis
 from penstock.diagnosis.runs import Moment
-from penstock.flow.measuring.hops import HOPS, Costs, HopCost
+from penstock.flow.measuring.metrics import HOPS, Costs, HopCost
 from penstock.reporting.timelines import MOST_BARS, grouped, lane_bar, timeline_page
 
 

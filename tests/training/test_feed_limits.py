@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from penstock.training.feed_limits import TimeEstimate, difference, in_words, limit_line, rate_words
+from penstock.training.feeds import TimeEstimate, difference, in_words, limit_line, rate_words
 
 HOPS = {hop: {"cpu_seconds": 1.0, "wait_seconds": 0.0} for hop in ("read", "transform", "collate", "deliver")}
 

@@ -7,7 +7,7 @@ import math
 import pytest
 
 import penstock as ps
-from penstock.training.learning_rates import Plateau, learning_rate, rate_factor
+from penstock.training.optimizers import Plateau, learning_rate, rate_factor
 
 
 def test_auto_follows_the_batch_and_the_optimizer() -> None:

@@ -167,7 +167,7 @@ def test_half_precision_and_clipping_go_through(tmp_path: Path) -> None:
 
 
 def test_a_watched_training_tells_its_limit_while_it_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("penstock.training.feed_limits.WATCH_SECONDS", 0.0)
+    monkeypatch.setattr("penstock.training.feeds.WATCH_SECONDS", 0.0)
     run = trained(tmp_path / "run", watch=True, epochs=5)
     assert run.log().count("bound by") > 2
 

@@ -15,11 +15,10 @@ import numpy as np
 
 from penstock.diagnosis.comparing import Case
 from penstock.diagnosis.diagnosis import Applied, Diagnosis, HopRow, Memory, ReadFacts, Remedy
-from penstock.diagnosis.disks import Disk, measured_disk
 from penstock.diagnosis.hardware import measured_hardware
 from penstock.diagnosis.present import Present, cost_of, fits_in_memory, reading_rate
 from penstock.diagnosis.profiling import Profile, profile, seconds_of_sample
-from penstock.diagnosis.reading import Reading, measured_reading
+from penstock.diagnosis.reading import Disk, Reading, measured_disk, measured_reading
 from penstock.diagnosis.remedies import remedies_of
 from penstock.diagnosis.runs import FeedRun, Step, run_feed, run_model
 from penstock.diagnosis.spelling import Spelling
@@ -34,12 +33,12 @@ from penstock.diagnosis.variants import (
 )
 from penstock.diagnosis.verdicts import verdict_of
 from penstock.errors import PenstockError, RecipeError
-from penstock.flow.explaining.wording import source_words
+from penstock.flow.explaining.plan_words import source_words
 from penstock.flow.flow import Flow
-from penstock.flow.making.collating import Ragged
+from penstock.flow.making.layout import Ragged
 from penstock.flow.making.limiting import limited
 from penstock.flow.measuring.cost_model import Setup, share_of
-from penstock.flow.measuring.hops import HOPS
+from penstock.flow.measuring.metrics import HOPS
 from penstock.flow.measuring.sample_times import SampleTimes
 from penstock.flow.tuning.cores import cores
 

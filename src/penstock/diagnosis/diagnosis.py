@@ -128,7 +128,7 @@ class Diagnosis:
     @property
     def table(self) -> str:
         """The five hops and the model, as text."""
-        from penstock.diagnosis.wording import table_of
+        from penstock.diagnosis.verdicts import table_of
 
         return table_of(self)
 
@@ -143,7 +143,7 @@ class Diagnosis:
         return json.dumps(self.as_dict(), ensure_ascii=False)
 
     def __str__(self) -> str:
-        from penstock.diagnosis.wording import diagnosis_words
+        from penstock.diagnosis.verdicts import diagnosis_words
 
         return diagnosis_words(self)
 

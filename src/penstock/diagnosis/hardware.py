@@ -9,9 +9,9 @@ import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
-from penstock.diagnosis.disks import Disk
+from penstock.diagnosis.reading import Disk
 from penstock.flow.budget import free_bytes, process_budget
-from penstock.flow.explaining.wording import size_words
+from penstock.flow.explaining.plan_words import size_words
 from penstock.flow.tuning.cores import cores
 from penstock.wording import counted
 

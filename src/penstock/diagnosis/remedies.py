@@ -14,7 +14,7 @@ from penstock.diagnosis.present import Present
 from penstock.diagnosis.variants import can_be_tried, is_video, pinned_prefetch
 from penstock.errors import PenstockError, RecipeError
 from penstock.flow.measuring.cost_model import limits
-from penstock.flow.workers import sharing
+from penstock.flow.workers import messages as sharing
 from penstock.wording import counted
 
 MOST_REMEDIES = 5
@@ -88,8 +88,7 @@ def executor_remedy(present: Present) -> Remedy | None:
 
 def _can_be_sent(present: Present) -> bool:
     """Whether other processes can have the plan."""
-    from penstock.flow.workers.messages import close_all
-    from penstock.flow.workers.sendable import parcel_of
+    from penstock.flow.workers.messages import close_all, parcel_of
 
     try:
         close_all(parcel_of(present.flow.running.program)[1])

@@ -17,8 +17,8 @@ from typing import Any
 from penstock.errors import RecipeError
 from penstock.flow.flow import Batch, Flow
 from penstock.flow.measuring.cost_model import ModelCost
-from penstock.flow.measuring.hops import Costs, summed
-from penstock.flow.measuring.waiting import Waiting
+from penstock.flow.measuring.metrics import Costs, summed
+from penstock.flow.measuring.waits import Waiting
 
 Step = Callable[[Batch], Any]
 SETTLING_SHARE = 0.3  # of the time: the first batches open files, start workers and try settings

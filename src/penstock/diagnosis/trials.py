@@ -32,9 +32,9 @@ from penstock.diagnosis.variants import (
 )
 from penstock.flow.budget import process_budget
 from penstock.flow.caching.memory_cache import SHARE_OF_BUDGET, MemoryCache
-from penstock.flow.explaining.wording import size_words
+from penstock.flow.explaining.plan_words import size_words
 from penstock.flow.flow import Flow
-from penstock.flow.measuring.hops import HOPS
+from penstock.flow.measuring.metrics import HOPS
 from penstock.packing.reader import Pack
 from penstock.packing.writer import pack
 from penstock.samples import Store

@@ -12,7 +12,7 @@ from penstock.augment.composing import fusible
 from penstock.augment.pixelwise import Normalize
 from penstock.codecs.kernel import Target
 from penstock.errors import RecipeError
-from penstock.flow.lookahead import gives_back
+from penstock.flow.engine import gives_back
 from penstock.flow.making.chains import Chain
 from penstock.flow.making.fusing import Fusion, stored_as
 from penstock.flow.making.layout import Layout, Place, layout_of_sample, layout_of_schema, place_of_field

@@ -1,7 +1,9 @@
-"""Flow: from a source to batches. A plan that nothing changes, and a place in it that goes on."""
+"""Flow: from a source to batches. A plan that nothing changes, and a position in it."""
 
 from __future__ import annotations
 
+import functools
+import inspect
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -12,15 +14,14 @@ import numpy as np
 
 from penstock.augment.applying import kinds_of
 from penstock.augment.steps import Geometric, Pixelwise
-from penstock.errors import RecipeError, Sealed, one_of
+from penstock.errors import RecipeError, Sealed, nearest, one_of
 from penstock.flow import steps
-from penstock.flow.building import not_a_source
-from penstock.flow.known_options import checked, knows_its_options
-from penstock.flow.order.mixing import checked_shares
+from penstock.flow.order.sampling import checked_shares
 from penstock.flow.pixel_moves import as_function, check_moves
 from penstock.flow.plans import Executor, FlowOptions, Mixture, OnBadSample, Plan
 from penstock.flow.running import Running
 from penstock.flow.state import checked_state
+from penstock.flow.steps import not_a_source
 from penstock.flow.streams.sequences import check_on_items, gives_batches, plan_of_items
 from penstock.flow.streams.streams import Stream
 from penstock.samples import Kind, Sample, Source, Store, as_store, checked_index
@@ -30,6 +31,59 @@ from penstock.storage.locations import refuses_urls
 if TYPE_CHECKING:
     from penstock.flow.adapters.jax_batches import JaxBatches
     from penstock.flow.adapters.torch_loader import TorchLoader
+
+
+# Options that a method does not have are errors that name the nearest one, or say what to do instead.
+
+
+AUTOMATIC = "Functions run in parallel, in order, and as many at once as pays: leave it out (workers=n sets a limit)."
+INSTEAD = {
+    "num_parallel_calls": AUTOMATIC,
+    "num_workers": "Say it where the flow begins: Flow(source, workers=4).",
+    "deterministic": "Samples always come in order: leave it out.",
+    "buffer_size": "shuffle() mixes all samples, and prefetch(4) counts batches: leave the name out.",
+    "drop_remainder": "It is called drop_last.",
+    "reshuffle_each_iteration": "Every epoch has an order of its own: leave it out.",
+    "pin_memory": "Say it where tensors are made: flow.to_torch(pin_memory=True).",
+}
+
+
+class UnknownOption(RecipeError, TypeError):  # noqa: N818 - users see a RecipeError
+    """An option that a method does not have; a TypeError too, as Python raises it."""
+
+
+def knows_its_options(kind: type) -> type:
+    """Let every public method of a class, and its making, say which option was meant."""
+    for name, function in list(vars(kind).items()):
+        if inspect.isfunction(function) and (name == "__init__" or not name.startswith("_")):
+            setattr(kind, name, checked(function, kind.__name__ if name == "__init__" else name))
+    return kind
+
+
+def checked(function: Any, name: str) -> Any:
+    """A function that refuses options it does not have."""
+    parameters = inspect.signature(function).parameters.values()
+    if any(one.kind is one.VAR_KEYWORD for one in parameters):
+        return function
+    options = tuple(one.name for one in parameters if one.name != "self")
+
+    @functools.wraps(function)
+    def called(*values: Any, **named: Any) -> Any:
+        for given in named:
+            if given not in options:
+                raise UnknownOption(f"{name} has no option {given!r}{_words(options)}.{_instead(given, options)}")
+        return function(*values, **named)
+
+    return called
+
+
+def _words(options: tuple[str, ...]) -> str:
+    return f"; it has {', '.join(options)}" if options else ""
+
+
+def _instead(given: str, options: tuple[str, ...]) -> str:
+    return nearest(given, options) or (f" {INSTEAD[given]}" if given in INSTEAD else "")
+
 
 Batch = dict[str, Any]
 
@@ -169,7 +223,7 @@ class Flow(Sealed):
         return self._with(steps.Prefetch(steps.number_or_auto("prefetch", batches)))
 
     def _with(self, step: steps.Step) -> Flow:
-        from penstock.flow.building import check_next
+        from penstock.flow.steps import check_next
 
         check = check_on_items if gives_batches(self._plan.source) else check_next
         check(self._plan.steps, step)
@@ -192,7 +246,7 @@ class Flow(Sealed):
 
     def __repr__(self) -> str:
         """The plan as it is written."""
-        from penstock.flow.explaining.wording import plan_words
+        from penstock.flow.explaining.plan_words import plan_words
 
         return plan_words(self._plan)
 
@@ -264,14 +318,14 @@ class Flow(Sealed):
 
     def metrics_text(self, name: str | None = None) -> str:
         """The same as text that Prometheus reads; `name` tells several flows apart."""
-        from penstock.flow.measuring.metrics_text import metrics_text
+        from penstock.flow.measuring.metrics import metrics_text
 
         return metrics_text(self.metrics(), name)
 
     @refuses_urls()
     def log_metrics(self, path: str | Path, every_seconds: float = 10.0) -> None:
         """From now on append the metrics to a file, a line of JSON every so many seconds and at the end of an epoch."""
-        from penstock.flow.measuring.metrics_log import MetricsLog
+        from penstock.flow.measuring.metrics import MetricsLog
 
         self._running.metrics.log = MetricsLog(path, every_seconds)
 

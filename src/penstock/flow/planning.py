@@ -19,14 +19,10 @@ from penstock.errors import RecipeError
 from penstock.flow.making.chains import Chain, Link
 from penstock.flow.making.clips import Clips as ClipsSource
 from penstock.flow.making.leaves import Leaf
-from penstock.flow.order import selecting
-from penstock.flow.order.draws import Numbers, Order
-from penstock.flow.order.interleaving import interleaved
-from penstock.flow.order.mixing import Mixed
-from penstock.flow.order.plain import Everything, Picked, Repeated, Shuffled, Sliced
-from penstock.flow.order.reaching import reachable
-from penstock.flow.order.weighting import Weighted
-from penstock.flow.order.windows import WindowShuffled
+from penstock.flow.order import selection as selecting
+from penstock.flow.order.orders import Everything, Numbers, Order, Picked, Repeated, Shuffled, Sliced, WindowShuffled
+from penstock.flow.order.sampling import Mixed, Weighted
+from penstock.flow.order.selection import interleaved, reachable
 from penstock.flow.steps import (
     Augment,
     Batch,

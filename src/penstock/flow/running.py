@@ -15,23 +15,20 @@ from penstock.errors import DataError, Problem, RecipeError
 from penstock.flow.budget import Allowance, process_budget
 from penstock.flow.compiling import leaf_of, program_of
 from penstock.flow.engine import Engine
-from penstock.flow.fingerprints import plan_fingerprint
 from penstock.flow.making.chains import Chain, Link
 from penstock.flow.making.program import BadSample, Program
-from penstock.flow.measuring.hops import Stopwatch
-from penstock.flow.measuring.metrics import Metrics
-from penstock.flow.order.batches import Batches, Schedule
-from penstock.flow.order.dealing import Deal
+from penstock.flow.measuring.metrics import Metrics, Stopwatch
+from penstock.flow.order.batches import Batches, Deal, Schedule
 from penstock.flow.planning import Context, Planned, planned
 from penstock.flow.slots import Returned
-from penstock.flow.state import VERSION, Reached, State, check_same
+from penstock.flow.state import VERSION, Reached, State, check_same, plan_fingerprint
 from penstock.flow.steps import Batch, Map, Prefetch, Shard, numbered
 from penstock.flow.streams.sequences import tell_epoch_end
 from penstock.flow.tuning.remembering import Remembered
 from penstock.flow.tuning.tuner import Tuner
+from penstock.flow.workers.executors import CLOSED, Executor
 from penstock.flow.workers.interrupts import interrupts_kept
-from penstock.flow.workers.keeping import Workers
-from penstock.flow.workers.tasks import CLOSED, Executor
+from penstock.flow.workers.worker_pool import Workers
 from penstock.samples import Sample
 
 if TYPE_CHECKING:

@@ -1,9 +1,11 @@
-"""Which keys a recipe has, and their types: looked up from the dataclasses that Python users pass."""
+"""Which keys a recipe has, their types, and what each is for: looked up from the dataclasses."""
 
 from __future__ import annotations
 
 import dataclasses
 import functools
+import inspect
+import re
 from dataclasses import dataclass
 from typing import Any, get_type_hints
 
@@ -56,3 +58,32 @@ def _default(field: dataclasses.Field[Any]) -> Any:
 def task_kinds() -> tuple[str, ...]:
     """The kinds of tasks that a recipe may name."""
     return tuple(HOMES)
+
+
+# What each option is for, taken from the docstring of its dataclass, where it is written once.
+#
+# A line of such a docstring is `name   what it is for`, or `name, name   what they are for`; a deeper line goes on.
+
+
+LINE = re.compile(r"(\w+(?:, \w+)*) {2,}(\S.*)")
+
+
+def explanations(options: type[Any]) -> dict[str, str]:
+    """The text for each field of a dataclass."""
+    found: dict[str, str] = {}
+    names: list[str] = []
+    for line in inspect.getdoc(options).splitlines():  # type: ignore[union-attr]
+        match = LINE.fullmatch(line)
+        if match:
+            names = match[1].split(", ")
+            found.update(dict.fromkeys(names, match[2]))
+        elif line.startswith("  ") and names:
+            found.update({name: f"{found[name]} {line.strip()}" for name in names})
+        else:
+            names = []
+    return found
+
+
+def headline(options: type[Any]) -> str:
+    """The first sentence of a docstring."""
+    return (inspect.getdoc(options) or "").split("\n")[0]

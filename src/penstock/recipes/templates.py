@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from penstock.errors import RecipeError, nearest
-from penstock.recipes.explanations import explanations, headline
-from penstock.recipes.sections import KIND, OPTIONS, SECTIONS, Key, legal_keys
+from penstock.recipes.sections import KIND, OPTIONS, SECTIONS, Key, explanations, headline, legal_keys
 from penstock.runs.layout import yaml_text
 from penstock.tasks.kinds import task_class
 

@@ -37,9 +37,8 @@ def _longest_stage(task: Any) -> Any:
 def _step(task: Any, recipe: Recipe, device: str) -> Step:
     import torch
 
-    from penstock.flow.adapters.torch_tensors import tensors_of
-    from penstock.training.batch_statistics import learned_statistics
-    from penstock.training.freezing import frozen_stages
+    from penstock.flow.adapters.torch_loader import tensors_of
+    from penstock.training.module import frozen_stages, learned_statistics
     from penstock.training.optimizers import make_optimizer
 
     network = task.network().to(device).train()

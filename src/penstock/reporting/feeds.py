@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
-from penstock.flow.measuring.hops import HOPS
-from penstock.flow.measuring.waiting import NOT_KNOWN, Waiting
+from penstock.flow.measuring.metrics import HOPS
+from penstock.flow.measuring.waits import NOT_KNOWN, Waiting
 from penstock.reporting.wording import number, percent
 from penstock.runs.run import Line
 

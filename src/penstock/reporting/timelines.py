@@ -13,7 +13,7 @@ from pathlib import Path
 from penstock.diagnosis.diagnosis import Diagnosis
 from penstock.diagnosis.runs import Moment
 from penstock.errors import RecipeError
-from penstock.flow.measuring.hops import HOPS
+from penstock.flow.measuring.metrics import HOPS
 from penstock.reporting.charts import position_axis
 from penstock.reporting.page import Markup, Part, note, page, table, tag
 from penstock.storage.whole_files import write_whole

@@ -12,7 +12,7 @@ import xxhash
 from numpy.typing import NDArray
 
 from penstock.errors import RecipeError, nearest, nearest_file, refuse_unused
-from penstock.flow.fingerprints import described_source
+from penstock.flow.state import described_source
 from penstock.opening import is_pack
 from penstock.opening import open as open_any
 from penstock.packing.options import PackOptions
@@ -21,7 +21,46 @@ from penstock.packing.splitting import SplitPlan, plan_part_splits, plan_splits
 from penstock.problems import refuse_problems
 from penstock.samples import Source, Store, Subset, as_store
 from penstock.training.options import DataOptions
-from penstock.training.shared_files import shared_files
+from penstock.wording import counted
+
+# Whether training and validation have files in common: then scores measure memory, not learning.
+
+
+def shared_files(train: Store, val: Store | None) -> tuple[str, ...]:
+    """A remark that names a file of both, if there is one; sources that know no files have none in common."""
+    if val is None:
+        return ()
+    both = _files(train) & _files(val)
+    if not both:
+        return ()
+    first = min(both).name
+    return (
+        f"{counted(len(both), 'file')} in both training and validation, such as {first}: the scores will be too good. "
+        "Leave them out of one.",
+    )
+
+
+def _files(source: Store) -> set[Path]:
+    return _known(source.origin, _first_samples(source)) if source.tells_origins else set()
+
+
+def _first_samples(source: Store) -> Any:
+    """One sample of each file: of a source that streams files, the first of each part."""
+    if source.parts is not None:
+        lengths = [part.expected for part in source.parts]
+        return np.cumsum([0, *lengths[:-1]])[np.array(lengths, np.int64) > 0] if lengths else []
+    return range(len(source))
+
+
+def _known(origin: Any, indices: Any) -> set[Path]:
+    found = set()
+    for index in indices:
+        try:
+            found.add(Path(origin(int(index)).file).absolute())
+        except OSError:  # a missing file is a problem of its own
+            continue
+    return found
+
 
 _NOTHING_LEFT = (
     "no sample is left for validation, so that scores are not measured. Name other data for it, such as "

@@ -11,28 +11,130 @@ learning_rate      every step      as train_learning_rate
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from types import MappingProxyType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import lightning.pytorch as lightning
 import torch
+import torch.distributed
+from torch.nn.modules.batchnorm import _BatchNorm
 
-from penstock.errors import RecipeError
+from penstock.errors import RecipeError, nearest
 from penstock.runs.layout import plain
 from penstock.seeds import random_bits
 from penstock.tasks.checkpoints import computed_precision, read_checkpoint
 from penstock.tasks.task import Batch, Scores, Task
 from penstock.tasks.weights import Taken
-from penstock.training.batch_statistics import learned_statistics
+from penstock.training.callbacks import check_finite
 from penstock.training.feeds import Feed, Rank
-from penstock.training.finiteness import check_finite
-from penstock.training.freezing import frozen_stages
-from penstock.training.learning_rates import Plateau, learning_rate, rate_factor
-from penstock.training.means import Means
-from penstock.training.optimizers import make_optimizer
+from penstock.training.optimizers import Plateau, learning_rate, make_optimizer, rate_factor
 from penstock.training.options import TrainOptions
 from penstock.training.resources import chosen_batch_size
+
+if TYPE_CHECKING:
+    import torch
+
+    from penstock.tasks.task import Task
+
+
+# A batch of one sample has no statistics: normalisations then use those that they have learned.
+
+
+@contextmanager
+def learned_statistics(network: torch.nn.Module, rows: int) -> Iterator[None]:
+    """For one sample, as the last of an epoch may be alone, layers normalise as in evaluation; else nothing changes.
+
+    Without this torch refuses such a batch where maps are 1×1, and takes the sample for its own mean elsewhere.
+    """
+    if rows > 1:
+        yield
+        return
+    layers = [layer for layer in network.modules() if isinstance(layer, _BatchNorm) and layer.training]
+    for layer in layers:
+        layer.eval()
+    try:
+        yield
+    finally:
+        for layer in layers:
+            layer.train()
+
+
+# Which stages of a network are not trained.
+
+
+BACKBONE = "backbone"
+Stage = tuple[str, "torch.nn.Module"]
+
+
+def frozen_stages(task: Task, network: torch.nn.Module, freeze: str | int | None) -> list[Stage]:
+    """None; all stages but the last; the first n; or all up to and with the one of this name."""
+    if freeze is None or freeze == "none":
+        return []
+    stages = list(task.stages(network))
+    return stages[: _count(freeze, [name for name, _ in stages])]
+
+
+def _count(freeze: str | int, names: list[str]) -> int:
+    if freeze == BACKBONE:
+        return len(names) - 1
+    if isinstance(freeze, int) and not isinstance(freeze, bool) and 0 <= freeze < len(names):
+        return freeze
+    if freeze in names[:-1]:
+        return names.index(str(freeze)) + 1
+    raise RecipeError(
+        f"freeze={freeze!r} must be none, {BACKBONE}, a number below {len(names)}, or a stage that is not the last of "
+        f"{', '.join(names)}.{nearest(str(freeze), names)}"
+    )
+
+
+# Means of losses over an epoch, weighted by what each batch counts, over all ranks.
+
+
+class Means:
+    """Sums that stay on the device until they are asked for."""
+
+    def __init__(self) -> None:
+        self._sums: dict[str, torch.Tensor] = {}
+        self._weight: float | torch.Tensor = 0.0
+
+    def add(self, values: Mapping[str, torch.Tensor], weight: float | torch.Tensor) -> None:
+        """The means of a batch that counts so much: as many as its samples, where each counts the same."""
+        self._weight = self._weight + (weight.detach() if isinstance(weight, torch.Tensor) else weight)
+        for name, value in values.items():
+            weighted = value.detach().float() * weight
+            self._sums[name] = self._sums[name].to(weighted) + weighted if name in self._sums else weighted
+
+    def state(self) -> dict[str, Any]:
+        """The sums of this rank, as plain values."""
+        return {"sums": {name: float(value) for name, value in self._sums.items()}, "rows": float(self._weight)}
+
+    @classmethod
+    def restored(cls, state: Mapping[str, Any]) -> Means:
+        """Go on where a state was taken."""
+        means = cls()
+        means._sums = {name: torch.tensor(value) for name, value in state["sums"].items()}
+        means._weight = float(state["rows"])
+        return means
+
+    def compute(self) -> dict[str, float]:
+        """The means over all ranks, NaN where nothing counted; every rank must ask, also one that saw nothing."""
+        parts = _gathered(self.state())
+        weight = sum(part["rows"] for part in parts)
+        names = dict.fromkeys(name for part in parts for name in part["sums"])
+        sums = {name: sum(part["sums"].get(name, 0.0) for part in parts) for name in names}
+        return {name: value / weight if weight else math.nan for name, value in sums.items()}
+
+
+def _gathered(own: Any) -> list[Any]:
+    """What every rank has. Objects, because a rank that saw nothing does not know the names."""
+    if not (torch.distributed.is_available() and torch.distributed.is_initialized()):
+        return [own]
+    parts: list[Any] = [None] * torch.distributed.get_world_size()
+    torch.distributed.all_gather_object(parts, own)
+    return parts
+
 
 CHECKPOINT_VERSION = 1
 STEP_STREAM, RANK_STREAM = 0x7E11, 0x7E12  # of random numbers, apart from those of flows

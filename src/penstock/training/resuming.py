@@ -11,7 +11,7 @@ from penstock.runs import layout
 from penstock.runs.layout import plain
 from penstock.runs.run import Run
 from penstock.tasks.weights import read_torch
-from penstock.training.settings import differences
+from penstock.training.options import differences
 
 FINISHED = "finished"
 LAST = "last.ckpt"

@@ -1,9 +1,14 @@
-"""What a training writes into its Run beside checkpoints: metrics, details, worst samples, bad samples."""
+"""What a training writes into its Run beside checkpoints: metrics, details, worst samples, environment."""
 
 from __future__ import annotations
 
+import importlib.metadata
 import math
+import os
+import platform
+import sys
 from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
 from typing import Any
 
 import numpy as np
@@ -11,6 +16,7 @@ from lightning.pytorch.callbacks import Callback
 from lightning.pytorch.loggers import Logger
 from lightning.pytorch.utilities.rank_zero import rank_zero_only
 
+from penstock.codecs import kernel
 from penstock.errors import PenstockError
 from penstock.runs.writing import RunWriter
 from penstock.samples import Store
@@ -133,3 +139,41 @@ def _thumbnail(source: Store, index: int, longest_px: int) -> bytes | None:
         size = (max(1, round(pixels.shape[1] * scale)), max(1, round(pixels.shape[0] * scale)))
         pixels = opencv().resize(pixels, size, interpolation=opencv().INTER_AREA)
     return encode_image(pixels, "jpeg", THUMBNAIL_QUALITY)
+
+
+# What a Run was made with: machine, system and libraries, looked up without importing any of them.
+
+
+LIBRARIES = ("penstock", "torch", "torchvision", "lightning", "torchmetrics", "kornia", "numpy", "pyarrow")
+
+
+def environment() -> dict[str, Any]:
+    """Facts that explain a result later; nothing that names the user."""
+    return {
+        "command": [os.path.basename(sys.argv[0]), *sys.argv[1:]],  # noqa: PTH119 - a name, also of a path that is none
+        "python": platform.python_version(),
+        "system": platform.platform(),
+        "machine": platform.machine(),
+        "cores": cores(),
+        "decoder": kernel.which(),
+        "libraries": {name: version for name in LIBRARIES if (version := _version(name))},
+    }
+
+
+def now() -> str:
+    """The time, as Runs write it."""
+    return datetime.now(UTC).isoformat(timespec="seconds")
+
+
+def cores() -> int:
+    """Cores that this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def _version(name: str) -> str | None:
+    try:
+        return importlib.metadata.version(name)
+    except importlib.metadata.PackageNotFoundError:
+        return None

@@ -23,11 +23,11 @@ from penstock.runs.writing import RunWriter
 from penstock.storage.whole_files import remove_leftovers
 from penstock.tasks.task import Goal, Task
 from penstock.training import telling
+from penstock.training.callbacks import Interrupted, Stopping
 from penstock.training.data_splits import TrainingData, facts_of
-from penstock.training.environment import environment, now
-from penstock.training.feed_limits import FeedWatch, TimeEstimate, flow_of, limit_line
+from penstock.training.feeds import FeedWatch, TimeEstimate, flow_of, limit_line
 from penstock.training.module import Module
-from penstock.training.options import AUTO
+from penstock.training.options import AUTO, Settings
 from penstock.training.resources import (
     check_disk,
     chosen_batch_size,
@@ -37,10 +37,7 @@ from penstock.training.resources import (
     out_of_memory,
 )
 from penstock.training.resuming import FINISHED, LAST, Beginning, Progress, last_checkpoint, progress_of
-from penstock.training.run_files import RunDetails, RunLogger
-from penstock.training.settings import Settings
-from penstock.training.stopping import Interrupted, Stopping
-from penstock.training.trainer_arguments import without_srun_hint
+from penstock.training.run_files import RunDetails, RunLogger, environment, now
 from penstock.training.trainers import (
     LOG_STEPS,
     as_list,
@@ -50,6 +47,7 @@ from penstock.training.trainers import (
     module_of,
     tensorboard,
     trainer_for,
+    without_srun_hint,
 )
 from penstock.wording import counted
 

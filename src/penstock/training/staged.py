@@ -32,12 +32,11 @@ from penstock.tasks.behaviour.stages import no_transform
 from penstock.tasks.checkpoints import computed_precision
 from penstock.tasks.weights import Taken, taken_from
 from penstock.training.data_splits import TrainingData, facts_of
-from penstock.training.environment import environment, now
-from penstock.training.options import AUTO, TrainOptions
+from penstock.training.options import AUTO, Settings, TrainOptions
 from penstock.training.resources import chosen_precision
 from penstock.training.resuming import FINISHED, Beginning, beginning, beginning_of_others
+from penstock.training.run_files import environment, now
 from penstock.training.session import Extras, Session, is_first_rank, outcome_of, wait_for_first_rank
-from penstock.training.settings import Settings
 from penstock.training.staged_features import extracted_features, network_of_frames
 from penstock.training.staged_results import write_results
 from penstock.training.trainers import begun_network, device_type

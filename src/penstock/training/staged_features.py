@@ -9,7 +9,7 @@ import numpy as np
 import torch
 
 from penstock.flow.flow import Flow
-from penstock.flow.making.frame_places import rows_of_videos
+from penstock.flow.making.clips import rows_of_videos
 from penstock.samples import Store, Subset
 from penstock.storage.whole_files import whole_file
 from penstock.tasks.behaviour.behaviour import Behaviour

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from penstock.flow.making.frame_places import rows_of_videos
+from penstock.flow.making.clips import rows_of_videos
 from penstock.results.behaviour_scores import BehaviourScores, best_thresholds, score_ethograms
 from penstock.results.bouts import shortest_bouts
 from penstock.results.ethogram_tables import ethogram_details
@@ -27,7 +27,7 @@ from penstock.tasks.behaviour.streaming import sequence_logits
 from penstock.tasks.checkpoints import NETWORK, NEWEST_VERSION, read_checkpoint
 from penstock.training.checkpoints import WholeCheckpoints
 from penstock.training.data_splits import TrainingData
-from penstock.training.settings import Settings
+from penstock.training.options import Settings
 from penstock.training.staged_features import answering_network
 
 CHECKPOINT = "best.ckpt"

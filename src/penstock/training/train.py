@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from penstock.errors import RecipeError, require
 from penstock.storage.locations import refuses_urls
 from penstock.training.data_splits import path_of
-from penstock.training.options import DataOptions, TrainOptions
-from penstock.training.settings import Settings, settings_of
+from penstock.training.options import DataOptions, Settings, TrainOptions, settings_of
 
 if TYPE_CHECKING:
     from penstock.runs.run import Run
@@ -45,7 +44,7 @@ def train(
     """
     for module in ("torch", "lightning.pytorch", "torchmetrics"):
         require(module, "train", "Training")
-    from penstock.training.trainer_arguments import check_train_arguments, divide_options
+    from penstock.training.trainers import check_train_arguments, divide_options
 
     options, arguments = divide_options(options)
     check_train_arguments(trainer or {})
@@ -93,8 +92,8 @@ def _trained(
     transform: Callable[..., Any] | None,
 ) -> Run:
     from penstock.runs.run import Run
-    from penstock.training.accelerators import need_accelerator
     from penstock.training.data_splits import training_data
+    from penstock.training.resources import need_accelerator
     from penstock.training.resuming import Beginning, beginning, beginning_of_others
     from penstock.training.session import Extras, Session, is_first_rank
     from penstock.training.trainers import as_list, fitted_task

@@ -12,7 +12,7 @@ from tests.flow.small_flows import indices, numbers
 import penstock as ps
 from made_sources import EveryKind
 from penstock.errors import RecipeError
-from penstock.flow.adapters.passes import Passes
+from penstock.flow.adapters.epochs import Passes
 
 os.environ.setdefault("KERAS_BACKEND", "torch")  # read when Keras is imported, by to_keras
 

@@ -11,8 +11,7 @@ from typing import Any
 import numpy as np
 from tests.flow.small_flows import numbers, pictures
 
-from penstock.flow.adapters.torch_copies import PinnedSlots, SideStream
-from penstock.flow.adapters.torch_loader import ResumableTorchLoader
+from penstock.flow.adapters.torch_loader import PinnedSlots, ResumableTorchLoader, SideStream
 
 
 class Tensor:

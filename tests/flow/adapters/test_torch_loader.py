@@ -16,7 +16,7 @@ from tests.flow.small_flows import indices, numbers, pictures
 import penstock as ps
 from made_sources import EveryKind
 from penstock.errors import RecipeError
-from penstock.flow.adapters.torch_copies import PinnedSlots, slot_of
+from penstock.flow.adapters.torch_loader import PinnedSlots, slot_of
 from penstock.flow.flow import Flow
 
 
@@ -34,7 +34,7 @@ def test_batches_are_tensors_over_the_memory_of_the_flow() -> None:
         for name, array in arrays.items():
             assert torch.equal(batch[name], torch.from_numpy(array))
     bare = next(iter(flow.epoch(0)))
-    from penstock.flow.adapters.torch_tensors import tensors_of
+    from penstock.flow.adapters.torch_loader import tensors_of
 
     assert tensors_of(bare, torch)["image"].data_ptr() == bare["image"].ctypes.data
 

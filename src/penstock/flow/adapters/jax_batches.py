@@ -8,10 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from penstock.errors import RecipeError
-from penstock.flow.adapters.ahead import started_ahead
-from penstock.flow.adapters.epochs import Epochs
-from penstock.flow.adapters.frameworks import framework
-from penstock.flow.making.collating import Ragged
+from penstock.flow.adapters.epochs import Epochs, framework, started_ahead
+from penstock.flow.making.layout import Ragged
 from penstock.flow.state import Reached
 
 if TYPE_CHECKING:

@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from penstock.errors import RecipeError, nearest
-from penstock.flow.adapters.frameworks import framework
-from penstock.flow.adapters.passes import Passes
-from penstock.flow.making.collating import Ragged
+from penstock.flow.adapters.epochs import Passes, framework
+from penstock.flow.making.layout import Ragged
 
 if TYPE_CHECKING:
     from penstock.flow.flow import Batch, Flow

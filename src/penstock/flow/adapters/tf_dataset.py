@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from penstock.errors import DataError, Problem, RecipeError
-from penstock.flow.adapters.epochs import Epochs
-from penstock.flow.adapters.frameworks import framework
-from penstock.flow.making.collating import Ragged
+from penstock.flow.adapters.epochs import Epochs, framework
+from penstock.flow.making.layout import Ragged
 from penstock.flow.streams.stream_running import UnknownLength
 
 if TYPE_CHECKING:

@@ -20,11 +20,10 @@ from penstock.codecs import kernel
 from penstock.codecs.npy import HEADER_DAMAGE
 from penstock.errors import DataError, HopError, Problem, RecipeError
 from penstock.flow.caching.identity import UnknownIdentity, identity_of_chain, identity_of_source, identity_of_value
-from penstock.flow.fingerprints import digest
 from penstock.flow.making.chains import function_name
-from penstock.flow.making.leaves import Leaf
-from penstock.flow.making.one_sample import made_sample
-from penstock.flow.order.draws import Numbers
+from penstock.flow.making.leaves import Leaf, made_sample
+from penstock.flow.order.orders import Numbers
+from penstock.flow.state import digest
 from penstock.flow.steps import Filter
 from penstock.flow.user_errors import reason_in_function
 from penstock.samples import Sample, Store

@@ -14,9 +14,8 @@ from numpy.typing import NDArray
 from penstock.errors import RecipeError
 from penstock.flow.budget import Allowance, process_budget
 from penstock.flow.caching.cached_source import CachedSource
-from penstock.flow.making.leaves import Leaf
-from penstock.flow.making.one_sample import made_sample
-from penstock.flow.order.draws import Numbers
+from penstock.flow.making.leaves import Leaf, made_sample
+from penstock.flow.order.orders import Numbers
 from penstock.flow.plans import FlowOptions
 from penstock.flow.tuning.cores import cores
 from penstock.samples import Raw, Sample, Store

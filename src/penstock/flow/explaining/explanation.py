@@ -1,31 +1,202 @@
-"""`flow.explain()`: the plan as written, the plan as run, and what each hop has cost so far."""
+"""`flow.explain()`: the plan as written, the plan as run, what each hop has cost so far, and what binds."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from penstock.augment.steps import is_geometric
 from penstock.codecs import kernel
 from penstock.flow.budget import process_budget
-from penstock.flow.explaining.constraints import Held, binding_words
-from penstock.flow.explaining.proposing import cache_words
-from penstock.flow.explaining.unfused import fused_words, unfused_words
-from penstock.flow.explaining.wording import size_words, source_words, step_words
+from penstock.flow.caching.cached_source import CachedSource
+from penstock.flow.caching.memory_cache import SHARE_OF_BUDGET
+from penstock.flow.explaining.plan_words import fused_words, size_words, source_words, step_words, unfused_words
+from penstock.flow.making.chains import Chain
 from penstock.flow.making.leaves import Leaf
 from penstock.flow.making.program import Program
-from penstock.flow.measuring.hops import HOPS
-from penstock.flow.measuring.lock_wait import lock_names
-from penstock.flow.measuring.waiting import ENOUGH_BATCHES
+from penstock.flow.measuring.cost_model import Setup, feed_rate
+from penstock.flow.measuring.metrics import HOPS, MADE_BY_WORKERS, HopCost, Metrics
+from penstock.flow.measuring.waits import ENOUGH_BATCHES, Waiting, lock_names
 from penstock.flow.order.batches import counts_after
-from penstock.flow.order.windows import WindowShuffled
-from penstock.flow.steps import Clips, Filter, Repeat, Sample, Shard, Shuffle, Skip, Step, Take, Where
+from penstock.flow.order.orders import WindowShuffled
+from penstock.flow.steps import Augment, Clips, Filter, Repeat, Sample, Shard, Shuffle, Skip, Step, Take, Where
 from penstock.flow.streams.sequences import TAKEN_OUT, gives_batches
 from penstock.flow.streams.stream_words import stream_rows, stream_words
+from penstock.flow.tuning.allocating import BUSY, Measured, Settings
 from penstock.wording import counted
 
 if TYPE_CHECKING:
     from penstock.flow.plans import FlowOptions, Plan
     from penstock.flow.running import Running
+
+
+# What holds a flow up, told from what it measured: the consumer, cores, waiting, or too few batches ahead.
+
+
+LOCK_BINDS = 0.5  # of the time that workers wait
+CPU_BINDS = 0.8  # of what the workers could use
+
+
+@dataclass(frozen=True)
+class Held:
+    """What was measured, and on what."""
+
+    measured: Measured
+    hops: dict[str, HopCost]
+    settings: Settings
+    cores: int
+    is_pinned: bool  # the workers
+    lock_wait_seconds: float = 0.0  # of workers, for the lock of a source
+
+    @property
+    def consumer_binds(self) -> bool:
+        return not self.measured.waiting.is_bound_by_data
+
+    @classmethod
+    def of(cls, metrics: Metrics, settings: Settings, cores: int, is_pinned: bool) -> Held:
+        waiting = Waiting.of(metrics.as_dict())
+        measured = Measured(
+            metrics.batches, metrics.samples, waiting.waited_seconds, waiting.used_seconds, *metrics.work()
+        )
+        return cls(measured, metrics.costs.hops, settings, cores, is_pinned, metrics.costs.lock_wait_seconds)
+
+
+def binding_words(held: Held) -> str:
+    """The constraint that binds, in one or two sentences."""
+    if not held.settings.workers:
+        return f"samples are made in the calling thread (workers=0); {_dearest(held)} takes most of it"
+    if held.consumer_binds:
+        return _consumer(held)
+    usable = min(held.settings.workers, held.cores)
+    if held.measured.cpu_seconds >= CPU_BINDS * usable * held.measured.seconds:
+        return _cores(held, usable)
+    if held.measured.busy(held.settings.workers) >= BUSY:
+        return _waiting(held)
+    return _nothing(held)
+
+
+def _consumer(held: Held) -> str:
+    measured = held.measured
+    could = feed_rate(measured.sample_cost, Setup(held.cores, held.settings.workers))
+    return (
+        f"the consumer binds: batches wait for it. It takes {measured.rate:,.0f} samples/s, "
+        f"and these workers could make ≈ {could:,.0f}"
+    )
+
+
+def _cores(held: Held, usable: int) -> str:
+    hop = _dearest(held)
+    most = held.measured.demand / max(held.measured.rate, 1e-9)
+    gain = min((usable + 1) / usable, most) - 1
+    more = f"workers={usable + 1}" if usable < held.cores else "one more core"
+    pinned = f" (workers={held.settings.workers} is pinned)" if held.is_pinned and usable < held.cores else ""
+    return f"{hop} on {usable} of {counted(held.cores, 'core')} binds{pinned}; {more} would give ≈ +{gain:.0%}"
+
+
+def _waiting(held: Held) -> str:
+    cores = held.measured.core_wait_seconds
+    if cores > held.measured.wait_seconds:
+        return (
+            f"other processes use the cores: a sample waits {cores / max(held.measured.made, 1) * 1e3:.2g} ms for one"
+        )
+    if held.lock_wait_seconds > LOCK_BINDS * held.measured.wait_seconds:
+        return _locked(held)
+    hop = max(MADE_BY_WORKERS, key=lambda name: held.hops[name].wait_seconds)
+    each = held.hops[hop].wait_seconds / max(held.measured.made, 1) * 1e3
+    if hop == "read":
+        return f"reading binds: a worker waits {each:.2g} ms for the bytes of a sample"
+    return f"waiting in {hop} binds ({each:.2g} ms a sample): for the disk, or for the GIL"
+
+
+def _locked(held: Held) -> str:
+    each = held.lock_wait_seconds / max(held.measured.made, 1) * 1e3
+    return (
+        "the lock of the library that reads the files binds: only one thread of a process reads at a time, and a "
+        f"worker waits {each:.2g} ms a sample for it. Pack the files, or give each worker a lock of its own with "
+        "executor='process'"
+    )
+
+
+def _nothing(held: Held) -> str:
+    idle = 1 - held.measured.busy(held.settings.workers)
+    return (
+        f"nothing binds all the time: workers were idle for {idle:.0%} of it, and the consumer waited for "
+        f"{held.measured.waiting_share:.0%}. It asks in bursts, or the flow has just begun"
+    )
+
+
+def _dearest(held: Held) -> str:
+    return max(MADE_BY_WORKERS, key=lambda name: held.hops[name].cpu_seconds)
+
+
+# Where a cache would pay: what it saves against what it takes. It is proposed, never inserted.
+#
+# Where a random crop is fused into the decoder, a cache of whole images saves little: only what is seen is decoded
+# anyway, and 500×375 px of JPEG cost 1.4 ms of CPU fused and 1.1 ms cached. Behind a Resize(256) it is 1.6 and 0.5
+# ms.
+
+
+WORTH_IT = 0.5  # decoding must be this part of the CPU time
+LOOKED_AT = 4096  # images whose sizes stand for all
+
+
+def cache_words(running: Running) -> str | None:
+    """A proposal, where decoded samples fit into the budget and decoding is most of the work."""
+    hops = running.metrics.costs.hops
+    decode, total = hops["decode"].cpu_seconds, running.metrics.work().cpu_seconds
+    if len(running.program.leaves) != 1 or decode < WORTH_IT * total:
+        return None
+    leaf = running.program.leaves[0]
+    if isinstance(leaf.source, CachedSource):
+        return None
+    constant = constant_links(leaf.chain)
+    size = sample_bytes(leaf, constant)
+    if size is None or is_cheap(leaf) or (leaf.fusion is not None and not _resizes(constant)):
+        return None
+    needs, room = size * len(leaf.source), int(process_budget().limit * SHARE_OF_BUDGET)
+    where = f"behind {constant[-1].step.name}" if constant else "before the first map"
+    seconds = decode / max(hops["decode"].items, 1) * len(leaf.source)
+    saves = f"decoding, {seconds:,.1f} CPU seconds an epoch"
+    if needs > room and not constant:
+        return None  # whole images on a disk are no less to read
+    call, place = (".cache()", "memory") if needs <= room else ('.cache("folder")', "disk")
+    return f"A cache would pay: {call} {where} takes ≈ {size_words(needs)} of {place} and saves most of {saves}."
+
+
+def _resizes(chain: Chain) -> bool:
+    return any(isinstance(link.step, Augment) and getattr(link.step.step, "shape", "") == "resize" for link in chain)
+
+
+def constant_links(chain: Chain) -> Chain:
+    """The steps before the first random one: what a cache can hold."""
+    for number, link in enumerate(chain):
+        if link.step.is_random:
+            return chain[:number]
+    return chain
+
+
+def is_cheap(leaf: Leaf) -> bool:
+    """Whether samples come without decoding: raw pixels, or a cache already."""
+    return isinstance(leaf.source, CachedSource) or (leaf.fusion is not None and leaf.fusion.stored == "raw")
+
+
+def sample_bytes(leaf: Leaf, constant: Chain) -> float | None:
+    """The bytes of a decoded image after these steps, where they can be told."""
+    steps = [link.step.step for link in constant if isinstance(link.step, Augment)]
+    if len(steps) < len(constant):
+        return None  # what a function of the user gives is not known
+    sizes = [getattr(step, "output_size", None) for step in steps if getattr(step, "shape", "") != "flip"]
+    base, _, frames = leaf.source.images_at(np.zeros(0, np.int64))
+    if sizes and sizes[-1] is not None:
+        width, height = sizes[-1]
+        return float(width * height * 3 * frames)
+    if sizes or not len(base):
+        return None
+    known = base.image_sizes(np.unique(np.linspace(0, len(base) - 1, min(LOOKED_AT, len(base))).astype(np.int64)))
+    return None if known is None else float(np.prod(known, axis=1, dtype=np.int64).mean() * 3 * frames)
+
 
 _CHANGE_COUNTS = (Where, Filter, Sample, Clips, Take, Skip, Repeat)
 

@@ -14,7 +14,7 @@ from penstock.augment.applying import apply_geometric, apply_pixelwise, image_si
 from penstock.augment.steps import is_geometric
 from penstock.errors import HopError, RecipeError
 from penstock.flow.making.randomness import generator_at
-from penstock.flow.order.draws import Draws
+from penstock.flow.order.orders import Draws
 from penstock.flow.pipelines import Pipeline
 from penstock.flow.pixel_moves import check_boxes_inside, check_field_kept_size
 from penstock.flow.steps import Augment, Map

@@ -19,8 +19,8 @@ from penstock.codecs.decoding_room import may_be_large
 from penstock.codecs.headers import UnreadableImage, read_header
 from penstock.errors import HopError, RecipeError
 from penstock.flow.making.chains import Chain
-from penstock.flow.measuring.hops import Stopwatch
-from penstock.flow.order.draws import Draws, Numbers
+from penstock.flow.measuring.metrics import Stopwatch
+from penstock.flow.order.orders import Draws, Numbers
 from penstock.flow.user_errors import reason_of
 from penstock.samples import Store
 from penstock.samples.store import ImageStorage

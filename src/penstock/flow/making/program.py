@@ -14,14 +14,12 @@ from numpy.typing import NDArray
 from penstock import seeds
 from penstock.errors import HopError
 from penstock.flow.making.chains import Chain, call_batched
-from penstock.flow.making.collating import collated
 from penstock.flow.making.fusing import Seen
-from penstock.flow.making.layout import Layout, layout_of_sample
+from penstock.flow.making.layout import NUMBERS, Layout, Rows, collated, layout_of_sample
 from penstock.flow.making.leaves import Leaf
-from penstock.flow.making.rows import NUMBERS, Rows
-from penstock.flow.measuring.hops import Costs, Stopwatch
-from penstock.flow.measuring.lock_wait import locking
-from penstock.flow.order.draws import Draws, Order
+from penstock.flow.measuring.metrics import Costs, Stopwatch
+from penstock.flow.measuring.waits import locking
+from penstock.flow.order.orders import Draws, Order
 from penstock.flow.steps import Batch
 from penstock.samples import RESERVED, Store
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from penstock.flow.measuring.cost_model import LEAST_SHARE
-from penstock.flow.measuring.hops import HOPS, MADE_BY_WORKERS, Costs
+from penstock.flow.measuring.metrics import HOPS, MADE_BY_WORKERS, Costs
 
 
 @dataclass(frozen=True)

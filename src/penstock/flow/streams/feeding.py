@@ -21,10 +21,8 @@ from penstock.errors import HopError, PackError, RecipeError
 from penstock.flow.budget import Allowance
 from penstock.flow.caching.filtering import wanted
 from penstock.flow.making.chains import Chain, Link, run_chain
-from penstock.flow.order.dealing import Deal
-from penstock.flow.order.draws import Draws
-from penstock.flow.order.permuting import permuted
-from penstock.flow.order.plain import epoch_key
+from penstock.flow.order.batches import Deal
+from penstock.flow.order.orders import Draws, epoch_key, permuted
 from penstock.flow.steps import (
     Augment,
     Batch,

@@ -21,8 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from penstock.errors import HopError, RecipeError, one_of
-from penstock.flow.building import check_next
-from penstock.flow.steps import Batch, Cache, Map, Prefetch, Repeat, Shard, Shuffle, Skip, Step, Take
+from penstock.flow.steps import Batch, Cache, Map, Prefetch, Repeat, Shard, Shuffle, Skip, Step, Take, check_next
 from penstock.flow.streams.items import Item, check_item, item_size, named_item, named_parts, row_of
 from penstock.flow.streams.streams import guessed_schema
 from penstock.flow.user_errors import reason_in_function

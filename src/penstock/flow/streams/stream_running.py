@@ -8,10 +8,13 @@ Tasks carry positions here too: each stands for a sample that was read and waits
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+import threading
+import warnings
+from collections import deque
+from collections.abc import Callable, Generator, Iterator
 from contextlib import closing
-from dataclasses import replace
-from typing import TYPE_CHECKING, Any, NoReturn
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, NoReturn, Protocol
 
 import numpy as np
 
@@ -21,9 +24,9 @@ from penstock.flow.compiling import layout_like
 from penstock.flow.making.layout import Place
 from penstock.flow.making.leaves import Leaf
 from penstock.flow.making.limiting import limited
-from penstock.flow.making.program import Program
-from penstock.flow.order.batches import Batches
-from penstock.flow.order.dealing import Deal
+from penstock.flow.making.program import Piece, Program
+from penstock.flow.order.batches import Batches, Deal, Dealt
+from penstock.flow.order.orders import Draws, Numbers
 from penstock.flow.running import Running, batch_chain_of
 from penstock.flow.state import Reached, State
 from penstock.flow.steps import (
@@ -43,14 +46,252 @@ from penstock.flow.steps import (
 from penstock.flow.steps import (
     Sample as SampleStep,
 )
-from penstock.flow.streams.feeding import Feed
-from penstock.flow.streams.stream_batches import HeldOrder, HeldSource, StreamBatches, StreamProgram
-from penstock.flow.streams.stream_reading import HereReading, Reading, ThreadReading
-from penstock.flow.workers.tasks import Executor
-from penstock.flow.workers.threads import CallingThread, Threads
+from penstock.flow.streams.feeding import Feed, Group, Item, sample_bytes
+from penstock.flow.workers.executors import CallingThread, Executor, Threads
+from penstock.samples import Raw, Sample, Schema, Store
 
 if TYPE_CHECKING:
     from penstock.flow.plans import FlowOptions, Plan
+
+
+# The thread that reads a stream ahead, within the budget; or, without workers, reading in the calling thread.
+
+
+PATIENCE_SECONDS = 10.0  # for a generator that waits for something else, when its epoch is left
+
+
+class Reading(Protocol):
+    """Where the groups of an epoch come from."""
+
+    def next(self) -> Group | None:
+        """The next group, waited for; None at the end. What reading raised is raised here."""
+        ...
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether `next` would not wait."""
+        ...
+
+    def give_back(self, amount: int) -> None:
+        """Samples of so many bytes are not needed any more."""
+        ...
+
+    def close(self) -> None: ...
+
+
+class HereReading:
+    """Groups are read when they are asked for."""
+
+    is_ready = False
+
+    def __init__(self, groups: Generator[Group, None, None]) -> None:
+        self._groups = groups
+
+    def next(self) -> Group | None:
+        return next(self._groups, None)
+
+    def give_back(self, amount: int) -> None:
+        """Nothing is held ahead."""
+
+    def close(self) -> None:
+        self._groups.close()
+
+
+class ThreadReading:
+    """One thread reads ahead: so many groups as `ahead()` says and the budget has room for."""
+
+    def __init__(self, groups: Generator[Group, None, None], allowance: Allowance, ahead: Callable[[], int]) -> None:
+        self._groups, self._allowance, self._ahead = groups, allowance, ahead
+        self._ready: deque[Group] = deque()
+        self._held = 0  # bytes taken of the allowance
+        self._error: BaseException | None = None
+        self._has_ended = False
+        self.is_closing = False
+        self._changed = threading.Condition()
+        # A daemon: a program that ends must not wait for a generator that waits for something else.
+        self._thread = threading.Thread(target=self._read, name="penstock-reader", daemon=True)
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def next(self) -> Group | None:
+        with self._changed:
+            self._changed.wait_for(lambda: self._ready or self._has_ended)
+            if self._ready:
+                group = self._ready.popleft()
+                self._changed.notify_all()
+                return group
+        if self._error is not None:
+            raise self._error
+        return None
+
+    @property
+    def is_ready(self) -> bool:
+        # An error is no hurry: the batches before it are delivered first.
+        with self._changed:
+            return bool(self._ready) or (self._has_ended and self._error is None)
+
+    def give_back(self, amount: int) -> None:
+        with self._changed:
+            self._allowance.give(amount)
+            self._held -= amount
+            self._changed.notify_all()
+
+    def close(self) -> None:
+        """End the thread, and with it the generators; called by the consumer."""
+        with self._changed:
+            self.is_closing = True
+            self._changed.notify_all()
+        self._thread.join(PATIENCE_SECONDS)
+        if self._thread.is_alive():
+            warnings.warn(
+                f"the stream was left, and its generator has not come back for {PATIENCE_SECONDS:g} seconds: its "
+                "thread ends when it does. Give what it waits for (a socket, a queue) a timeout.",
+                RuntimeWarning,
+                stacklevel=2,
+            )
+        self._allowance.give(self._held)
+        self._held = 0
+        self._ready.clear()
+
+    # In the thread
+
+    def _read(self) -> None:
+        try:
+            with closing(self._groups) as groups:
+                for group in groups:
+                    if not self._put(group):
+                        break
+        except BaseException as error:  # noqa: BLE001 - it is not swallowed: the consumer raises it
+            self._error = error
+        with self._changed:
+            self._has_ended = True
+            self._changed.notify_all()
+
+    def _put(self, group: Group) -> bool:
+        """Hand a group over when there is room; False when nobody wants it any more."""
+        size = group.bytes
+        with self._changed:
+            self._changed.wait_for(lambda: self.is_closing or len(self._ready) < self._ahead())
+            while not self.is_closing and not self._allowance.take(size):
+                if not self._held:
+                    raise RecipeError(
+                        f"the samples of one batch take {size / 2**20:,.1f} MB, and the memory budget has no room for "
+                        'them. Use smaller batches, or give this flow more: Flow(…, memory="4 GB").'
+                    )
+                self._changed.wait()
+            if self.is_closing:
+                return False
+            self._held += size
+            self._ready.append(group)
+            self._changed.notify_all()
+        return True
+
+
+# Samples of a stream between their reading and their making: what stands in the places of an order and a source.
+
+
+@dataclass
+class Held:
+    """Samples that were read and wait for a worker, by position."""
+
+    reading: Reading
+    items: dict[int, Item] = field(default_factory=dict)
+    samples: dict[int, Sample] = field(default_factory=dict)  # by their number
+
+    def put(self, position: int, item: Item) -> None:
+        self.items[position] = item
+        self.samples[item.number] = item.sample
+
+    def take(self, number: int) -> Sample:
+        sample = self.samples.pop(number)
+        self.reading.give_back(sample_bytes(sample))
+        return sample
+
+
+@dataclass(frozen=True)
+class HeldOrder:
+    """Which sample stands at a position: that which was put there."""
+
+    held: Held
+    length: int | None = None
+
+    def draws(self, epochs: Numbers, positions: Numbers) -> Draws:
+        numbers = np.array([self.held.items.pop(position).number for position in positions.tolist()], np.int64)
+        return Draws(np.zeros(len(positions), np.int64), numbers, numbers.astype(np.uint64), epochs)
+
+
+class HeldSource(Store):
+    """Gives each sample once."""
+
+    def __init__(self, schema: Schema, held: Held) -> None:
+        self._schema, self.held = schema, held
+
+    def __len__(self) -> int:
+        return 0
+
+    def read(self, index: int) -> Raw:
+        return Raw(index, self.held.take(index))
+
+    def decode(self, raw: Raw) -> Sample:
+        return dict(raw.data)
+
+
+class StreamProgram(Program):
+    """What stands at a position is known when it was read, and asked for once."""
+
+    def pieces(self, epoch: int, start: int, stop: int) -> list[Piece]:
+        return [Piece(0, self.look_up(epoch, np.arange(start, stop, dtype=np.int64)), None)]
+
+
+class StreamBatches:
+    """The batches of an epoch as they are read; `deal` says how they are cut."""
+
+    count = None
+    is_endless = False
+
+    def __init__(self, deal: Deal, reading: Reading) -> None:
+        self.deal, self._reading = deal, reading
+        self.held = Held(reading)
+        self._next: Dealt | None = None
+        self._position = 0
+
+    def begin(self) -> bool:
+        """Wait for the first; False where the stream has nothing."""
+        self._next = self._fetched()
+        return self._next is not None
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether the next batch can be had without waiting."""
+        return self._next is not None or self._reading.is_ready
+
+    def numbers(self, first: int) -> Iterator[int]:
+        """One number after the other, as long as the stream goes on; `at` then says what it stands for."""
+        number = first
+        while True:
+            self._next = self._next or self._fetched()
+            if self._next is None:
+                return
+            yield number
+            number += 1
+
+    def at(self, epoch: int, number: int) -> Dealt:
+        """The batch whose number was given last."""
+        dealt, self._next = self._next, None
+        assert dealt is not None
+        return dealt
+
+    def _fetched(self) -> Dealt | None:
+        group = self._reading.next()
+        if group is None:
+            return None
+        start = self._position
+        for item in group.items:
+            self.held.put(self._position, item)
+            self._position += 1
+        return Dealt(group.epoch, group.number, start, self._position)
+
 
 SHARE_OF_BUDGET = 0.5  # for samples that wait and are shuffled; the rest is for batches
 _REMEDY = "Pack the samples first (penstock.pack takes any Source), and use the pack."

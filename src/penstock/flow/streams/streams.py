@@ -15,8 +15,8 @@ import numpy as np
 
 from penstock.augment.applying import guessed_kinds
 from penstock.errors import HopError, RecipeError
-from penstock.flow.fingerprints import described_function, digest
 from penstock.flow.making.chains import function_name
+from penstock.flow.state import described_function, digest
 from penstock.flow.streams.items import item_size, named_item, row_of
 from penstock.flow.user_errors import reason_in_function
 from penstock.samples import Field, Sample, Schema

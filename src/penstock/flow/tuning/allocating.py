@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from penstock.flow.measuring.cost_model import SampleCost, workers_that_fill, workers_that_give
-from penstock.flow.measuring.waiting import Waiting
+from penstock.flow.measuring.waits import Waiting
 from penstock.wording import counted
 
 NOTHING_TO_GAIN = 0.03  # a consumer that waits less than this part of its time cannot get much faster

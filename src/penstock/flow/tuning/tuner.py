@@ -26,7 +26,7 @@ from penstock.flow.tuning.allocating import (
 )
 from penstock.flow.tuning.cores import cores as available_cores
 from penstock.flow.tuning.remembering import Found, Remembered
-from penstock.flow.workers.tasks import Executor
+from penstock.flow.workers.executors import Executor
 
 WINDOW_SECONDS, WINDOW_BATCHES = 0.25, 32
 LONGEST_WINDOW = 1.0  # slow batches: a second must do

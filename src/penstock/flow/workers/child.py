@@ -18,9 +18,9 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from penstock.flow.making.program import Program
-    from penstock.flow.measuring.core_wait import CoreWait
+    from penstock.flow.measuring.waits import CoreWait
+    from penstock.flow.workers.executors import Arrays, Done
     from penstock.flow.workers.messages import Begin, Slot, Work
-    from penstock.flow.workers.tasks import Arrays, Done
 
 
 class Child:
@@ -66,8 +66,7 @@ class Child:
 
     def _begin(self, message: Begin, descriptors: list[int]) -> None:
         from penstock.flow.workers import messages
-        from penstock.flow.workers.carrying import carried
-        from penstock.flow.workers.parcels import unwrapped, wrapped
+        from penstock.flow.workers.messages import carried, unwrapped, wrapped
 
         try:
             self._program = unwrapped(message.program, descriptors, private=True)
@@ -81,8 +80,7 @@ class Child:
     def _try_first(self) -> None:
         """Make the first sample here, where a function that crashes does not end the training process."""
         from penstock.flow.workers import messages
-        from penstock.flow.workers.carrying import carried
-        from penstock.flow.workers.parcels import wrapped
+        from penstock.flow.workers.messages import carried, wrapped
 
         assert self._program is not None
         try:
@@ -94,7 +92,7 @@ class Child:
     def _map(self, message: Slot, descriptor: int) -> None:
         import numpy as np
 
-        from penstock.flow.workers.sharing import mapped
+        from penstock.flow.workers.messages import mapped
 
         if message.run == self._run and self._program is not None:
             memory = np.frombuffer(mapped(descriptor, message.size), np.uint8)
@@ -110,7 +108,7 @@ class Child:
         self._threads = threads
 
     def _serve_tasks(self) -> None:
-        from penstock.flow.measuring.core_wait import CoreWait
+        from penstock.flow.measuring.waits import CoreWait
 
         try:
             with CoreWait() as core_wait:
@@ -123,7 +121,7 @@ class Child:
 
     def _answer(self, work: Work, arrays: Arrays, core_wait: CoreWait) -> None:
         from penstock.flow.workers import messages
-        from penstock.flow.workers.threads import answered
+        from penstock.flow.workers.executors import answered
 
         assert self._program is not None
         parcel, descriptors = wrapped_answer(answered(self._program, work.task, arrays, core_wait))
@@ -149,8 +147,7 @@ def wrapped_answer(done: Done) -> Any:
     import cloudpickle
 
     from penstock.errors import RecipeError
-    from penstock.flow.workers.carrying import carried
-    from penstock.flow.workers.parcels import wrapped
+    from penstock.flow.workers.messages import carried, wrapped
 
     if done.error is not None:
         return wrapped(carried(done.error))

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from penstock.errors import DataError, Problem, RecipeError
-from penstock.flow.making.frame_places import VideoRows, rows_of_videos
+from penstock.flow.making.clips import VideoRows, rows_of_videos
 from penstock.formats.videos.frame_supplies import StoredVideo, Supply
 from penstock.formats.videos.framing import Framing
 from penstock.formats.videos.supplying import named_videos, state_of, supply_of

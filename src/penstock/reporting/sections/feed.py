@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from penstock.flow.measuring.hops import HOPS
+from penstock.flow.measuring.metrics import HOPS
 from penstock.reporting.charts import Chart, Series, Share, line_chart, share_bar
 from penstock.reporting.feeds import FeedTotals, HopTotal, feed_totals, limit_sentence, rates
 from penstock.reporting.packs import readable_bytes

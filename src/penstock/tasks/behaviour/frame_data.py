@@ -11,8 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from penstock.errors import DataError, Problem
-from penstock.flow.making.clips import number_videos
-from penstock.flow.making.frame_places import VideoRows
+from penstock.flow.making.clips import VideoRows, number_videos
 from penstock.geometry.frame_sizes import is_legal, nearest_legal
 from penstock.samples import Concat, Field, Raw, Sample, Schema, Store, Subset
 from penstock.tasks import data_checks

@@ -1,16 +1,18 @@
-"""Which samples, by what is stored of them: conditions, weights, runs of one file, blocks on the disk. No decoding."""
+"""Which samples, by what is stored of them: conditions, weights, runs of one file, blocks on the disk."""
 
 from __future__ import annotations
 
 import contextlib
+import heapq
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from penstock.errors import RecipeError, nearest
-from penstock.flow.order.draws import Numbers
-from penstock.flow.order.weighting import balanced_weights
+from penstock.flow.order.orders import Everything, Numbers, Order, Picked, Sliced
+from penstock.flow.order.sampling import Mixed, balanced_weights
 from penstock.samples import Store
 from penstock.wording import counted
 
@@ -134,3 +136,63 @@ def block_starts(source: Store, indices: Numbers) -> Numbers:
         return np.arange(0, max(len(indices), 1), BLOCK_SAMPLES, dtype=np.int64)
     changes = np.flatnonzero(of_sample[1:] != of_sample[:-1]) + 1
     return np.concatenate([[0], changes]).astype(np.int64)
+
+
+# The order in which tf.data's `interleave` reads files: a few are open, and give a block each in turn.
+
+
+def interleaved(starts: Numbers, lengths: Numbers, *, cycle_length: int, block_length: int = 1) -> Numbers:
+    """Every sample of every file once, as tf.data's interleave orders them; a file has its samples from its start on.
+
+    `cycle_length` files are open at once and give `block_length` samples each in turn. A file that ends leaves its
+    turn, and at the next turn of its place the next file is opened there.
+    """
+    for name, value in (("cycle_length", cycle_length), ("block_length", block_length)):
+        if value < 1:
+            raise RecipeError(f"interleave({name}={value}): expected 1 or more.")
+    files = np.repeat(np.arange(len(lengths)), lengths)
+    inside = np.arange(len(files)) - (np.cumsum(lengths) - lengths)[files]
+    # A file that ends with a full block is found to be at its end one turn later, and that turn is lost.
+    rounds, places = _openings(lengths // block_length + 1, cycle_length)
+    turns = (rounds[files] + inside // block_length) * cycle_length + places[files]
+    order = np.argsort(turns, kind="stable")
+    return (starts[files] + inside)[order].astype(np.int64)
+
+
+def _openings(turns: Numbers, cycle_length: int) -> tuple[Numbers, Numbers]:
+    """In which round and at which place each file is opened, when it stays for so many turns."""
+    free = [(0, place) for place in range(cycle_length)]
+    opened = np.empty((len(turns), 2), np.int64)
+    for file, stay in enumerate(turns.tolist()):
+        opened[file] = free[0]
+        heapq.heapreplace(free, (free[0][0] + stay, free[0][1]))
+    return opened[:, 0], opened[:, 1]
+
+
+# Which samples of each source an order may ever ask for, so that a cache on disk holds these and no others.
+
+
+def reachable(order: Order) -> dict[int, Numbers]:
+    """For each member, the numbers of the samples that some epoch may show, ascending."""
+    found: dict[int, list[Numbers]] = {}
+    for part in _fixed_parts(order):
+        length = part.length or 0
+        draws = part.draws(np.zeros(length, np.int64), np.arange(length, dtype=np.int64))
+        if length:
+            found.setdefault(int(draws.member[0]), []).append(draws.index)
+    return {member: np.unique(np.concatenate(indices)) for member, indices in found.items()}
+
+
+def _fixed_parts(order: Order) -> Iterator[Order]:
+    """The orders below chance and repetition: those that show the same samples in every epoch."""
+    if _is_fixed(order):
+        yield order
+    elif isinstance(order, Mixed):
+        for part in order.orders:
+            yield from _fixed_parts(part)
+    else:
+        yield from _fixed_parts(order.inner)  # type: ignore[attr-defined]
+
+
+def _is_fixed(order: Order) -> bool:
+    return isinstance(order, Everything) or (isinstance(order, (Picked, Sliced)) and _is_fixed(order.inner))
