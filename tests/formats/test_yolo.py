@@ -75,6 +75,25 @@ def test_images_without_a_text_are_negatives_and_said(tmp_path: Path) -> None:
     ]
 
 
+@pytest.mark.parametrize("layout", ["images", ""])
+def test_two_images_that_share_a_label_file_are_a_problem_that_names_both(tmp_path: Path, layout: str) -> None:
+    write(tmp_path / ("labels" if layout else "") / "a.txt", "0 0.5 0.5 0.5 0.2")
+    pictures = [write_picture(tmp_path / layout / name) for name in ("a.jpg", "a.png")]
+    (problem,) = [one for one in read_annotations(tmp_path).problems if not one.warning]
+    assert problem.file.endswith("a.txt")
+    assert problem.what == f"2 images share this label file: {pictures[0]}, {pictures[1]}"
+    with pytest.raises(ps.DataError, match=r"2 images share this label file: .*a\.jpg, .*a\.png"):
+        ps.pack(ps.Boxes(tmp_path), tmp_path / "a.pack")
+
+
+def test_two_images_of_one_stem_without_a_label_file_are_two_negatives(tmp_path: Path) -> None:
+    for name in ("c.jpg", "c.png"):
+        write_picture(dataset(tmp_path) / "images" / name)
+    found = read_annotations(tmp_path)
+    assert found.names == ("images/a.png", "images/b.png", "images/c.jpg", "images/c.png")
+    assert not [problem for problem in found.problems if not problem.warning]
+
+
 def test_a_text_without_its_image_is_a_problem(tmp_path: Path) -> None:
     (dataset(tmp_path) / "images" / "a.png").unlink()
     problems = read_annotations(tmp_path).problems

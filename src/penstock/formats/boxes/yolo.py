@@ -3,7 +3,8 @@
 A sixth number is the score of a prediction; a line of more numbers is a polygon and takes its bounds, unless data.yaml
 has kpt_shape: then keypoints follow the box, and are left out. An empty file,
 or an image without a file, is a negative sample. Names of the classes come from classes.txt, data.yaml or `classes`;
-otherwise the numbers are names.
+otherwise the numbers are names. Two images of one stem (a.jpg and a.png) with a label file are a problem, as it
+cannot be told which of them it is about.
 
     root/images + root/labels          root/train/images + root/train/labels (splits)
     root/images/train + root/labels/train (splits)          texts beside their images, or under `images`
@@ -12,7 +13,8 @@ otherwise the numbers are names.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Container, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -82,7 +84,8 @@ class _YoloReader:
         self.given = options.classes
         self.keypoints = {folder: _keypoint_numbers(_class_file(folder, root)) for folder in self.listed}
         self.folders = {file.parent: _image_folder(file.parent, options) for file in files}
-        self.by_stem = {folder: _stems(folder) for folder in set(self.folders.values())}
+        chosen = None if options.files is None else set(options.files)
+        self.by_stem = {folder: _stems(folder, chosen) for folder in set(self.folders.values())}
 
     def _listed_names(self) -> dict[Path, tuple[str, ...] | None]:
         """The names of each folder of labels, as each has its own numbers; None where no file lists them."""
@@ -96,7 +99,12 @@ class _YoloReader:
 
     def add(self, number: int, file: Path) -> None:
         folder = self.folders[file.parent]
-        image = self.by_stem[folder].get(file.stem)
+        images = self.by_stem[folder].get(file.stem, [])
+        if len(images) > 1:
+            what = f"{len(images)} images share this label file: {', '.join(str(image) for image in images)}"
+            remedy = "Keep one of them, or give each a name and a label file of its own"
+            self.problems.append(Problem(str(file), None, what, remedy))
+        image = images[0] if images else None
         name = self._name(image) if image is not None else ""
         self.images.append(ImageName(name, folder, stem=file.stem, file=image))
         self._note_split(number, file)
@@ -149,14 +157,15 @@ class _YoloReader:
         labelled = {(self.folders[file.parent], file.stem) for file in self.files}
         splits = {self.folders[file.parent]: self.splits.get(number) for number, file in enumerate(self.files)}
         for folder, stems in self.by_stem.items():
-            for stem, image in stems.items():
-                if (folder, stem) not in labelled:
-                    self.unlabelled += 1
-                    number = len(self.images)
-                    self.images.append(ImageName(self._name(image), folder, file=image))
-                    self.found.append((number, 0, "", [np.nan] * 4, False))
-                    if splits.get(folder):
-                        self.splits[number] = str(splits[folder])
+            for image in [
+                image for stem, images in stems.items() if (folder, stem) not in labelled for image in images
+            ]:
+                self.unlabelled += 1
+                number = len(self.images)
+                self.images.append(ImageName(self._name(image), folder, file=image))
+                self.found.append((number, 0, "", [np.nan] * 4, False))
+                if splits.get(folder):
+                    self.splits[number] = str(splits[folder])
 
     def rows(self) -> Rows:
         root = str(self.root or "")
@@ -258,9 +267,15 @@ def _image_folder(labels: Path, options: ReadingOptions) -> Path:
     return options.images or labels
 
 
-def _stems(folder: Path) -> dict[str, Path]:
-    """Images directly in a folder by stem."""
-    return {file.stem: file for file in sorted(folder.iterdir()) if file.suffix.lower() in IMAGE_ENDINGS}
+def _stems(folder: Path, chosen: Container[Path] | None = None) -> dict[str, list[Path]]:
+    """Images directly in a folder by stem; of several with one stem only those that are `chosen`, where any is."""
+    stems: dict[str, list[Path]] = defaultdict(list)
+    for file in sorted(folder.iterdir()):
+        if file.suffix.lower() in IMAGE_ENDINGS:
+            stems[file.stem].append(file)
+    if chosen is None:
+        return dict(stems)
+    return {stem: [file for file in files if file in chosen] or files for stem, files in stems.items()}
 
 
 def _class_file(labels: Path, root: Path | None) -> Path | None:
