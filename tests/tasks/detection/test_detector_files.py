@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -99,6 +100,30 @@ def test_labels_that_do_not_fit_the_network_are_an_error(small: Any, tmp_path: P
     (tmp_path / "config.json").write_text(json.dumps({"label_dict": {"A": 0, "B": 1}}))
     with pytest.raises(ps.DataError, match="names 2 classes, and its network has 1"):
         ps.load(tmp_path / "model.safetensors")
+
+
+@pytest.mark.parametrize(
+    ("config", "message"),
+    [
+        ({"label_dict": {"Tree": "zero"}}, "label_dict gives class 'Tree' the number 'zero', which is not a whole"),
+        ({"label_dict": {"Tree": None}}, "label_dict gives class 'Tree' the number None, which is not a whole"),
+        ({"label_dict": {"Tree": 0.5}}, "label_dict gives class 'Tree' the number 0.5, which is not a whole"),
+        ({"label_dict": {"Tree": 0, "Bush": 0}}, "label_dict gives 'Tree' and 'Bush' the same number 0"),
+        ({"numeric_to_label_dict": {"a": "Tree"}}, "numeric_to_label_dict gives class 'Tree' the number 'a', which"),
+    ],
+)
+@pytest.mark.parametrize("ending", ["safetensors", "ckpt"])
+def test_labels_without_whole_numbers_are_an_error_that_names_the_file(
+    small: Any, tmp_path: Path, config: dict[str, Any], message: str, ending: str
+) -> None:
+    file = tmp_path / f"model.{ending}"
+    if ending == "ckpt":
+        torch.save({"state_dict": small.state_dict(), **config}, file)
+    else:
+        save_file(small.state_dict(), file)
+        (tmp_path / "config.json").write_text(json.dumps(config))
+    with pytest.raises(ps.DataError, match=re.escape(f"{file}: {message}")):
+        ps.load(file)
 
 
 def test_other_classes_keep_the_box_head_and_the_outputs_of_the_same_name(tmp_path: Path) -> None:

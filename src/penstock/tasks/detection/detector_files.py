@@ -100,7 +100,7 @@ def detector_of(weights: Weights, said: Mapping[str, Any], path: Path, kind: str
     found = KnownWeights(weights)
     found.said, found.kind = said, kind
     if is_detector(weights) or is_two_stage(weights):
-        found.classes = _classes(said)
+        found.classes = _classes(said, path)
         count = _output_count(weights)
         if found.classes and len(found.classes) != count:
             what = f"it names {counted(len(found.classes), 'class')}, and its network has {count}"
@@ -137,18 +137,44 @@ def _said(content: Any) -> Mapping[str, Any]:
     return {**(config if isinstance(config, Mapping) else {}), **inner}
 
 
-def _classes(said: Mapping[str, Any]) -> tuple[str, ...]:
+def _classes(said: Mapping[str, Any], path: Path) -> tuple[str, ...]:
     """Names in the order of the outputs."""
     named = said.get("classes")
     if isinstance(named, Sequence) and not isinstance(named, str):
         return tuple(str(name) for name in named)
     numbers = said.get("label_dict")
     if isinstance(numbers, Mapping) and numbers:
-        return tuple(str(name) for name, _ in sorted(numbers.items(), key=lambda item: int(item[1])))
+        return _in_order([(number, name) for name, number in numbers.items()], "label_dict", path)
     names = said.get("numeric_to_label_dict")
     if isinstance(names, Mapping) and names:
-        return tuple(str(name) for _, name in sorted(names.items(), key=lambda item: int(item[0])))
+        return _in_order(list(names.items()), "numeric_to_label_dict", path)
     return ()
+
+
+def _in_order(pairs: Sequence[tuple[Any, Any]], key: str, path: Path) -> tuple[str, ...]:
+    """The names of pairs (number of an output, name) in the order of the numbers."""
+    remedy = f"Correct {key}: it gives each class one whole number, 0, 1, 2 …"
+    if path.suffix == SAFETENSORS:
+        remedy += f", in {CONFIG} beside the weights"
+    names: dict[int, str] = {}
+    for number, name in pairs:
+        place = _whole_number(number)
+        if place is None:
+            raise refused(
+                path, f"{key} gives class {name!r} the number {number!r}, which is not a whole number", remedy
+            )
+        if place in names:
+            raise refused(path, f"{key} gives {names[place]!r} and {name!r} the same number {place}", remedy)
+        names[place] = str(name)
+    return tuple(names[place] for place in sorted(names))
+
+
+def _whole_number(value: Any) -> int | None:
+    try:
+        number = int(value)
+    except (TypeError, ValueError, OverflowError):
+        return None
+    return None if isinstance(value, float) and number != value else number
 
 
 def published_settings(weights: KnownWeights, path: str | Path) -> dict[str, Any]:
