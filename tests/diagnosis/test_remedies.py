@@ -14,6 +14,7 @@ import pytest
 
 import penstock as ps
 from ailing_sources import Distant, Quick, Throttled, cached_flow_of, flow_of, quick_step, slow_step
+from commands import run_here
 from diagnosis.patients import MACHINE, feed_run, patient
 from made_sources import Pictures
 from penstock.diagnosis import trials
@@ -38,6 +39,7 @@ from penstock.diagnosis.trials import applied
 from penstock.flow.measuring.cost_model import ModelCost, SampleCost, Setup
 from penstock.flow.steps import Cache
 from penstock.samples import as_store
+from picture_making import write_picture
 
 HOLDS_GIL = SampleCost(cpu=0.01, held=0.01)
 
@@ -284,6 +286,25 @@ def test_commands_keep_what_was_given_beside_the_recipe() -> None:
     expected = ["penstock", "pack", "images", "my pets", *options, "-o", "my pets-40.pack", "--shortest-side", "40"]
     assert shlex.split(pack) == expected
     assert shlex.split(train)[2:] == ["p.yaml", "task.size=64", "data.path=my pets-40.pack", "data.options={}"]
+
+
+def test_a_path_that_begins_with_a_dash_is_not_taken_for_an_option() -> None:
+    spelled = Spelling("-p.yaml", data="--pets", kind="images")
+    assert spelled.batch(8) == "penstock train ./-p.yaml train.batch_size=8"
+    assert spelled.move() == "cp -r ./--pets /a/local/solid-state/disk/"
+    assert spelled.pack(None) == (
+        "penstock pack images ./--pets -o ./--pets.pack && penstock train ./-p.yaml data.path=./--pets.pack"
+    )
+
+
+def test_the_printed_pack_command_runs_on_a_folder_that_begins_with_a_dash(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_picture(tmp_path / "-pets" / "cat" / "a.png")
+    monkeypatch.chdir(tmp_path)
+    outcome = run_here(*shlex.split(Spelling(data="-pets", kind="images").pack(None))[1:])
+    assert outcome.exit_code == 0, outcome.err
+    assert len(ps.open("./-pets.pack")) == 1
 
 
 def test_a_pack_of_many_files_is_named_after_their_folder() -> None:

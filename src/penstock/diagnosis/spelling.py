@@ -51,8 +51,8 @@ class Spelling:
         if not self.data:
             option = "" if side is None else f", shortest_side={side}"
             return f'ps.pack(source, "{_pack_name("data", side)}"{option})'
-        name = _pack_name(_stem(self.data), side)
-        command = shlex.join(["penstock", "pack", self.kind, self.data, *_flags(self.options), "-o", name])
+        name = _as_path(_pack_name(_stem(self.data), side))
+        command = shlex.join(["penstock", "pack", self.kind, _as_path(self.data), *_flags(self.options), "-o", name])
         if side is not None:
             command += f" --size {side}x{side}" if self.kind == "videos" else f" --shortest-side {side}"
         if not self.recipe:
@@ -63,7 +63,7 @@ class Spelling:
 
     def move(self) -> str:
         """Put the data elsewhere."""
-        return f"cp -r {shlex.quote(self.data or 'DATA')} /a/local/solid-state/disk/"
+        return f"cp -r {shlex.quote(_as_path(self.data or 'DATA'))} /a/local/solid-state/disk/"
 
     def model(self, has_gpu: bool) -> str:
         if not self.recipe:
@@ -76,7 +76,7 @@ class Spelling:
         """Train by this recipe with some keys, which go before those that were given."""
         names = [key.partition("=")[0] for key in keys]
         given = [one for one in self.changes if one.partition("=")[0] not in names]
-        return shlex.join(["penstock", "train", self.recipe, *given, *keys])
+        return shlex.join(["penstock", "train", _as_path(self.recipe), *given, *keys])
 
     def _source(self) -> str:
         options = "".join(f", {name}={value!r}" for name, value in self.options.items())
@@ -91,6 +91,11 @@ def _flags(options: Mapping[str, Any]) -> Iterator[str]:
         yield f"--{name.replace('_', '-')}"
         if value is not True:
             yield ",".join(map(str, value)) if isinstance(value, (list, tuple)) else str(value)
+
+
+def _as_path(path: str) -> str:
+    """A path that no command takes for an option: -x as ./-x."""
+    return f"./{path}" if path.startswith("-") else path
 
 
 def _stem(data: str) -> str:
