@@ -117,7 +117,7 @@ def _run(arguments: list[str], debug: bool) -> int:
 
 
 def _refuse_url_arguments(arguments: list[str]) -> None:
-    """No path on the command line is a URL, whichever option it stands in; who asks for a model takes hf:// itself."""
+    """No path on the command line is a URL or device, in whichever option; who asks for a model takes hf:// itself."""
     refuse_urls([_KEY.sub("", argument) for argument in arguments], is_model=True)
 
 

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from penstock.codecs import tiff
+from penstock.storage.plain_files import open_file
 
 # BMP: its size in every form of the header, and colours at other places than OpenCV takes them from.
 
@@ -144,7 +145,7 @@ def cut_short(data: Buffer, kind: str) -> str:
 
 def read_file_header(path: Path) -> Header:
     """The header of a file, reading as little of it as will do; also checks cheaply that the end is there."""
-    with path.open("rb") as file:
+    with open_file(path) as file:
         first = file.read(FIRST_BYTES)
         if len(first) < FIRST_BYTES:
             return _whole_header(first)

@@ -30,6 +30,7 @@ from penstock.codecs.headers import UnreadableImage, sniff
 from penstock.errors import RecipeError, nearest, require
 from penstock.storage.documents import load_json
 from penstock.storage.locations import readable_name
+from penstock.storage.plain_files import open_file, read_file, read_text
 
 # Enough for the row of blocks under one row of tiles; GDAL would take 5 % of the machine.
 CACHE_BYTES = 64 << 20
@@ -110,7 +111,7 @@ def _trusted() -> tuple[str, ...]:
 def _raster_drivers(path: Path, allow_drivers: Sequence[str]) -> tuple[str, ...]:
     """The drivers that may open a file; those that were allowed only where no other knows its first bytes."""
     _check_local(path)
-    with path.open("rb") as file:
+    with open_file(path) as file:
         start = file.read(512)
     kind = sniff(start)
     if kind:
@@ -149,7 +150,7 @@ def _check_local(path: Path) -> None:
 
 def _check_vrt(path: Path) -> None:
     """Each source of a VRT is a file here: GDAL gives black pixels without a word for some that it cannot open."""
-    for attributes, text in _VRT_SOURCES.findall(path.read_text("utf-8", errors="replace")):
+    for attributes, text in _VRT_SOURCES.findall(read_text(path, errors="replace")):
         name = html.unescape(text).strip()
         source = path.absolute().parent / name if re.search(r"relativeToVRT\s*=\s*[\"']1", attributes) else Path(name)
         if source.as_posix().startswith("/vsi") or not source.is_file():
@@ -182,7 +183,7 @@ def _has_own_overviews(path: Path, dataset: Any) -> bool:
     name = named.removeprefix(_BESIDE)
     if not named.startswith(_BESIDE) or name != Path(name).name or not (beside := path.parent / name).is_file():
         return False
-    with beside.open("rb") as file:
+    with open_file(beside) as file:
         start = file.read(len(_ERDAS))
     return start == _ERDAS or sniff(start) == "tiff"
 
@@ -210,7 +211,7 @@ _LARGEST_LOOKED_AT = 64 << 20
 def _layer_address(path: Path) -> str:
     """How pyogrio, which can't be told a driver, opens a file by the driver of its first bytes."""
     _check_local(path)
-    with path.open("rb") as file:
+    with open_file(path) as file:
         start = file.read(512)
     if not start:
         raise RefusedFile("the file is empty", "Export it again, or remove it")
@@ -228,7 +229,7 @@ def _layer_address(path: Path) -> str:
 
 def _check_crs(path: Path) -> None:
     """A GeoJSON, or any geometry in it, may say that its coordinate system is at an address, which GDAL would fetch."""
-    data = path.read_bytes()
+    data = read_file(path)
     if not _DOUBTFUL_JSON.search(data):
         return
 
@@ -247,7 +248,7 @@ def _check_features(path: Path) -> None:
     """GDAL leaves out what does not call itself a Feature without a word: a damaged file would lose boxes."""
     if path.stat().st_size > _LARGEST_LOOKED_AT:
         return
-    document = load_json(path.read_bytes())
+    document = load_json(read_file(path))
     features = document.get("features") if isinstance(document, dict) else None
     for number, feature in enumerate(features if isinstance(features, list) else ()):
         kind = feature.get("type") if isinstance(feature, dict) else None

@@ -8,6 +8,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
+from penstock.storage.plain_files import open_file
+
 _FORMATS = {1: "B", 3: "H", 4: "I", 16: "Q"}
 _WIDTH, _HEIGHT, _BITS, _STRIP_OFFSETS, _ORIENTATION, _CHANNELS, _STRIP_BYTES = 256, 257, 258, 273, 274, 277, 279
 _TILE_WIDTH, _TILE_HEIGHT, _TILE_OFFSETS, _TILE_BYTES = 322, 323, 324, 325
@@ -75,7 +77,7 @@ def without_orientation(data: bytes | bytearray | memoryview) -> bytes:
 def is_georeferenced(path: Path) -> bool:
     """Whether a TIFF says in which coordinates of the earth it lies; a file that cannot be read does not."""
     try:
-        with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
+        with open_file(path) as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
             return bytes(data[:2]) in (b"II", b"MM") and _GEO_KEYS in _tags(data)
     except (OSError, ValueError, struct.error):
         return False

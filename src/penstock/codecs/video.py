@@ -39,6 +39,7 @@ from penstock.codecs.kernel.reducing import Look, Siting, reduced_planes, reduct
 from penstock.codecs.opencv import opencv
 from penstock.errors import RecipeError, require
 from penstock.geometry import Window
+from penstock.storage.plain_files import open_file, refuse_special
 from penstock.wording import counted
 
 if TYPE_CHECKING:
@@ -107,6 +108,7 @@ def open_video(path: Path, *, parallel: bool) -> Opened:
     """Open a file for decoding, with FFmpeg's own threads (for reading in order) or without (for seeking)."""
     av = pyav()
     try:
+        refuse_special(path)
         if path.stat().st_size == 0:
             raise UnreadableVideo("the file is empty")
         # An absolute path after `file:`, because FFmpeg takes 2024-01-01T12:30:00.mp4 as a protocol and http:/… as one
@@ -127,7 +129,7 @@ def open_video(path: Path, *, parallel: bool) -> Opened:
 
 def _not_opened(path: Path, error: Exception) -> str:
     """Why a file was not opened; FFmpeg does not say that a playlist is one."""
-    with contextlib.suppress(OSError), path.open("rb") as file:
+    with contextlib.suppress(OSError), open_file(path) as file:
         start = file.read(512).lstrip(b"\xef\xbb\xbf \r\n\t")
         if start.startswith((b"#EXTM3U", b"ffconcat", b"v=0")) or b"<MPD" in start:
             return "it is a playlist, which names other files or servers; name the videos themselves"

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from penstock.formats.exports.export_manifest import SAMPLES_NAME
+from penstock.storage.plain_files import open_file
 
 if TYPE_CHECKING:
     from penstock.formats.exports.export_manifest import ExportFacts
@@ -92,7 +93,7 @@ class Look:
     @cached_property
     def begin(self) -> bytes:
         """The first bytes of a file."""
-        with self.path.open("rb") as file:
+        with open_file(self.path) as file:
             return file.read(16)
 
     @cached_property

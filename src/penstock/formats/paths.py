@@ -11,6 +11,7 @@ from pathlib import Path
 from penstock.codecs.kernel.bulk import read_files
 from penstock.errors import DataError, Problem
 from penstock.samples import Origin, Raw, ReadSample
+from penstock.storage.plain_files import READING, refuse_special_mode
 
 IMAGE_ENDINGS = frozenset({".jpg", ".jpeg", ".png", ".webp", ".tif", ".tiff", ".bmp", ".gif"})
 VIDEO_ENDINGS = frozenset({".mp4", ".avi", ".mov", ".mkv", ".m4v", ".mpg", ".mpeg", ".webm", ".wmv", ".ts", ".flv"})
@@ -65,9 +66,11 @@ def origin_of(path: PathLike) -> Origin:
 
 def read_bytes(path: PathLike) -> bytes:
     """A whole file, by the system's own calls: a fifth faster than `open` on small files."""
-    descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_BINARY", 0))
+    descriptor = os.open(path, READING)
     try:
-        size = os.fstat(descriptor).st_size
+        state = os.fstat(descriptor)
+        refuse_special_mode(state.st_mode, path)
+        size = state.st_size
         data = os.read(descriptor, size)
         while 0 < len(data) < size:  # at most 2 GB come at once
             more = os.read(descriptor, size - len(data))

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 from penstock.errors import DataError, Problem, RecipeError
 from penstock.formats.paths import PathLike
+from penstock.storage.plain_files import read_text
 
 # The class of a table or layer that names none, unless `classes` holds exactly one name.
 ONLY_CLASS = "object"
@@ -119,7 +120,7 @@ def _is_class_file(text: str) -> bool:
 def class_file(path: Path) -> tuple[str, ...]:
     """The names in a file: one per line, or with their numbers, which give the order; blank lines are left out."""
     try:
-        text = path.read_text("utf-8-sig")
+        text = read_text(path, "utf-8-sig")
     except OSError as error:
         raise DataError([Problem(str(path), None, f"cannot be read: {error.strerror}", "Check the path")]) from error
     except UnicodeDecodeError as error:

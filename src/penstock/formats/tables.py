@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from penstock.errors import DataError, Problem, nearest
 from penstock.formats.text_tables import read_text_table
 from penstock.storage.free_memory import check_unpacked
+from penstock.storage.plain_files import refuse_special
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -172,6 +173,7 @@ def _read_parquet(path: Path) -> Table:
     from pyarrow import parquet
 
     try:
+        refuse_special(path)
         with parquet.ParquetFile(path) as file:
             cells = file.metadata.num_rows * file.metadata.num_columns  # repeated values take no room in the file
             check_unpacked(CELL_BYTES * cells, path.stat().st_size)

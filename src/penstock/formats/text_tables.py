@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from penstock.errors import DataError, Problem
+from penstock.storage.plain_files import read_file
 
 _NEWLINE, _QUOTE = 10, 34
 SEPARATORS = (",", ";", "\t")
@@ -79,7 +80,7 @@ def read_text_table(path: Path, name: str, *, first_line: int = 1) -> TextTable 
 def _utf8(path: Path, name: str) -> tuple[bytes, list[Problem]]:
     """The bytes of a file as UTF-8 with plain line ends; another encoding is converted and warned about."""
     try:
-        data = path.read_bytes()
+        data = read_file(path)
     except OSError as error:
         raise DataError([Problem(name, None, f"cannot be read: {error.strerror}", "Check the path")]) from error
     problems: list[Problem] = []

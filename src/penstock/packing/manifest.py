@@ -13,6 +13,7 @@ from penstock.errors import PackError
 from penstock.packing.layout import FORMAT_VERSION, INDEX_NAME, MANIFEST_NAME
 from penstock.samples import Field, Schema
 from penstock.storage.documents import load_json
+from penstock.storage.plain_files import read_text
 from penstock.storage.writing.skipped import skipped_count
 from penstock.wording import counted
 
@@ -132,7 +133,7 @@ def _checksum(values: dict[str, Any]) -> str:
 
 def _load(folder: Path, path: Path) -> dict[str, Any]:
     try:
-        values = load_json(path.read_text(encoding="utf-8"))
+        values = load_json(read_text(path))
     except FileNotFoundError:
         raise PackError(_not_there(folder)) from None
     except NotADirectoryError:

@@ -35,6 +35,7 @@ from penstock.samples import RESERVED, Field, Origin, Raw, ReadSample, Sample, S
 from penstock.samples.mapped_store import MappedStore, Stretches
 from penstock.samples.store import ImageStorage, Places, handed_on, objects
 from penstock.storage.locations import refuses_urls
+from penstock.storage.plain_files import read_file
 from penstock.storage.writing.fields import restored
 from penstock.storage.writing.options import GOP_FRAMES
 from penstock.wording import counted
@@ -301,7 +302,7 @@ class Pack(MappedStore):
 
     def fingerprint(self) -> str:
         """Changes with whatever is in the pack."""
-        return xxhash.xxh3_128_hexdigest((self.path / MANIFEST_NAME).read_bytes())
+        return xxhash.xxh3_128_hexdigest(read_file(self.path / MANIFEST_NAME))
 
     def image_sizes(self, indices: NDArray[np.int64]) -> NDArray[np.int64]:
         """Width and height of these images, n×2."""

@@ -17,6 +17,7 @@ from penstock.packing.checksummed import ChecksummedFile
 from penstock.packing.columns import PiecesView, RowChecksums, batch_views
 from penstock.packing.layout import BATCH_BYTES, BATCH_BYTES_LIMIT, shape_column
 from penstock.samples import Field, Schema
+from penstock.storage.plain_files import open_unbuffered
 from penstock.storage.writing.preparing import Row
 
 if TYPE_CHECKING:
@@ -209,7 +210,7 @@ def file_checksum(path: Path) -> str:
     """The checksum of a whole file, as the manifest holds it."""
     digest = xxhash.xxh3_64()
     block = memoryview(bytearray(CHECKSUM_BLOCK_BYTES))
-    with path.open("rb", buffering=0) as file:
+    with open_unbuffered(path) as file:
         while count := file.readinto(block):
             digest.update(block[:count])
     return digest.hexdigest()

@@ -24,6 +24,7 @@ from penstock.formats.videos.label_rows import read_label_rows
 from penstock.formats.videos.video_lists import NamedVideo
 from penstock.results.behaviour_scores import BehaviourScores, score_behaviours
 from penstock.results.bouts import stop_times
+from penstock.storage.plain_files import refuse_special
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -96,6 +97,7 @@ def _parquet_header(path: Path) -> list[str]:
     import pyarrow.parquet
 
     try:
+        refuse_special(path)
         names: list[str] = pyarrow.parquet.read_schema(path).names
     except (OSError, ValueError):
         return []

@@ -9,6 +9,7 @@ import yaml
 
 from penstock.recipes.given import composed, is_empty
 from penstock.runs.layout import yaml_text
+from penstock.storage.plain_files import read_text
 from penstock.storage.whole_files import write_whole
 
 KEPT_SUFFIX = ".before"
@@ -18,7 +19,7 @@ FEWEST_SPACES = 2  # before a comment
 
 def change_recipe(file: Path, section: str, values: dict[str, Any]) -> Path:
     """Write other values into a recipe; what it was before is kept beside it, under the path that is returned."""
-    text = file.read_text(encoding="utf-8")
+    text = read_text(file)
     kept = file.with_name(file.name + KEPT_SUFFIX)
     write_whole(kept, text)
     write_whole(file, changed_text(text, section, values))

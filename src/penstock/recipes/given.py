@@ -15,6 +15,7 @@ import yaml
 
 from penstock.errors import Problem
 from penstock.storage.documents import BoundedLoader
+from penstock.storage.plain_files import read_file
 
 STANDARD_TAGS = "tag:yaml.org,2002:"
 PYTHON_TAGS = STANDARD_TAGS + "python"
@@ -70,7 +71,7 @@ def given_in_file(path: Path) -> tuple[list[Given], list[Problem]]:
     """Every section and section.key of a file, and what is wrong with the text as such."""
     file = path.as_posix()
     try:
-        root = composed(path.read_bytes())
+        root = composed(read_file(path))
     except yaml.YAMLError as error:
         return [], [_syntax_problem(file, error)]
     if root is None:

@@ -22,6 +22,7 @@ from penstock.formats.rasters.raster_pixels import to_rgb
 from penstock.formats.rasters.raster_windows import read_sample
 from penstock.reporting.pictures import draw_boxes, with_caption
 from penstock.results.box_frames import CORNERS
+from penstock.storage.plain_files import open_file, read_file
 from penstock.storage.whole_files import write_whole
 from penstock.wording import counted
 
@@ -91,7 +92,7 @@ def small_image(path: Path, longest_side: int, options: PixelOptions) -> tuple[P
     only as many pixels as are needed.
     """
     try:
-        with path.open("rb") as file:
+        with open_file(path) as file:
             is_photo = sniff(file.read(16)) not in ("", "tiff") and options.bands is None
         return _small_photo(path, longest_side) if is_photo else _small_raster(path, longest_side, options)
     except (OSError, UnreadableImage) as error:
@@ -100,7 +101,7 @@ def small_image(path: Path, longest_side: int, options: PixelOptions) -> tuple[P
 
 
 def _small_photo(path: Path, longest_side: int) -> tuple[Picture, float]:
-    pixels = decode_image(path.read_bytes())
+    pixels = decode_image(read_file(path))
     width, height = side_target(pixels.shape[1], pixels.shape[0], longest_side, None)
     return np.array(resized(pixels, width, height)), width / pixels.shape[1]
 

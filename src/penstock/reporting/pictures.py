@@ -18,6 +18,7 @@ from penstock.geometry import scaled
 from penstock.reporting.page import Markup, tag
 from penstock.runs.run import Line
 from penstock.samples import Sample, Schema
+from penstock.storage.plain_files import read_file
 from penstock.wording import counted
 
 # A sample as a picture: its image with boxes and labels drawn on it.
@@ -137,7 +138,7 @@ def _picture(folder: Path, name: str) -> bytes | None:
         path = (folder / name).resolve()
         if not path.is_relative_to(folder.resolve()) or not path.is_file() or path.stat().st_size > MOST_BYTES:
             return None
-        return path.read_bytes()
+        return read_file(path)
     except (OSError, ValueError):  # such as a name that no system has
         return None
 

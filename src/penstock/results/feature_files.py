@@ -26,6 +26,7 @@ from numpy.typing import NDArray
 
 from penstock.errors import Problem, RecipeError
 from penstock.storage.documents import load_json
+from penstock.storage.plain_files import read_file, read_text
 from penstock.storage.whole_files import write_whole
 
 # 17 seconds of video at 30 frames per second; a commit takes some milliseconds.
@@ -140,7 +141,7 @@ class FeatureFile:
 
     def _is_of(self, identity: str) -> bool:
         try:
-            return (self.folder / _IDENTITY).read_text(encoding="utf-8") == identity
+            return read_text(self.folder / _IDENTITY) == identity
         except (OSError, UnicodeDecodeError):
             return False
 
@@ -157,7 +158,7 @@ class FeatureFile:
         """Take over what was noted, and cut off what a killed process had begun; False where the folder is damaged."""
         journal = self.folder / _JOURNAL
         try:
-            whole = journal.read_bytes().rpartition(b"\n")
+            whole = read_file(journal).rpartition(b"\n")
             notes = [load_json(line) for line in whole[0].split(b"\n") if line]
             frames = int(notes[-1]["frames"]) if notes else 0
             problems = [Problem(**one) for note in notes for one in note["problems"]]

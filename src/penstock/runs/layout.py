@@ -25,6 +25,7 @@ import yaml
 
 from penstock.errors import DataError, Problem
 from penstock.storage.documents import load_json, load_yaml
+from penstock.storage.plain_files import read_text
 
 SETTINGS = "settings.yaml"
 METRICS = "metrics.jsonl"
@@ -112,7 +113,7 @@ def json_file(path: Path, absent: Any) -> Any:
     if not path.exists():
         return absent
     try:
-        return load_json(path.read_text(encoding="utf-8"))
+        return load_json(read_text(path))
     except ValueError as error:
         raise damaged(path, None, str(error)) from None
 
@@ -121,7 +122,7 @@ def json_lines(path: Path) -> list[dict[str, Any]]:
     """The lines of a log; none if there is no log, and without a last line that a killed process left unfinished."""
     if not path.exists():
         return []
-    lines = path.read_text(encoding="utf-8", errors="replace").split("\n")
+    lines = read_text(path, errors="replace").split("\n")
     return [_value(path, number, line) for number, line in enumerate(lines[:-1], 1) if line]
 
 
@@ -138,7 +139,7 @@ def _value(path: Path, number: int, line: str) -> dict[str, Any]:
 def yaml_file(path: Path) -> dict[str, Any]:
     """The content of a YAML file with sections."""
     try:
-        value = load_yaml(path.read_text(encoding="utf-8"))
+        value = load_yaml(read_text(path))
     except (yaml.YAMLError, UnicodeDecodeError) as error:
         raise damaged(path, None, " ".join(str(error).split())) from None
     if not isinstance(value, dict):

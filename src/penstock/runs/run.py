@@ -11,6 +11,7 @@ from penstock.errors import DataError, Problem, RecipeError, Sealed, one_of
 from penstock.runs import layout
 from penstock.runs.layout import json_file, json_lines, yaml_file
 from penstock.storage.locations import refuses_urls
+from penstock.storage.plain_files import read_text
 from penstock.wording import counted
 
 Which = Literal["best", "last"]
@@ -132,7 +133,7 @@ class Run(Sealed):
     def log(self) -> str:
         """What was said."""
         path = self.folder / layout.LOG
-        return path.read_text(encoding="utf-8", errors="replace") if path.exists() else ""
+        return read_text(path, errors="replace") if path.exists() else ""
 
     def checkpoint(self, which: Which = "best") -> Path:
         """The path of a checkpoint; where only the last was kept, the best is the last."""

@@ -16,6 +16,7 @@ import xxhash
 from penstock.runs import layout
 from penstock.runs.layout import json_lines, plain, yaml_text
 from penstock.storage.documents import load_json
+from penstock.storage.plain_files import read_file, read_text
 from penstock.storage.whole_files import write_whole
 
 
@@ -56,7 +57,7 @@ class RunWriter:
 
     def _environment(self) -> dict[str, Any]:
         path = self.folder / layout.ENVIRONMENT
-        found: dict[str, Any] = load_json(path.read_text(encoding="utf-8")) if path.exists() else {}
+        found: dict[str, Any] = load_json(read_text(path)) if path.exists() else {}
         return found
 
     def write_details(self, details: Mapping[str, Any]) -> None:
@@ -122,7 +123,7 @@ def _end_with_a_whole_line(path: Path) -> None:
     """Cut off a line that a killed process began: it would swallow the next one."""
     if not path.exists():
         return
-    content = path.read_bytes()
+    content = read_file(path)
     if content and not content.endswith(b"\n"):
         with path.open("r+b") as file:
             file.truncate(content.rfind(b"\n") + 1)

@@ -9,7 +9,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
 
-from penstock.errors import RecipeError
+from penstock.errors import DataError, Problem, RecipeError
+from penstock.storage.plain_files import special_kind
 
 Arguments = ParamSpec("Arguments")
 Answer = TypeVar("Answer")
@@ -21,11 +22,19 @@ OPTIONAL_PATHS = ("data", "images")  # arguments with a default that are paths i
 
 
 def refuse_urls(*values: Any, is_model: bool = False) -> None:
-    """Raise for any of these values, or items of a list, that is a URL; where a model is asked for, hf:// is legal."""
+    """Raise for any of these values, or items of a list, that is a URL (hf:// names a model), a pipe or a device."""
     for value in values:
         for item in value if isinstance(value, list | tuple) else (value,):
             if isinstance(item, str | os.PathLike):
                 _refuse_url(item, is_model)
+                _refuse_special(item)
+
+
+def _refuse_special(path: str | os.PathLike[str]) -> None:
+    kind = special_kind(path)
+    if kind:
+        what = f"it is {kind}, not a file or folder"
+        raise DataError([Problem(str(path), None, what, "Copy what comes from it into a file, and pass that")])
 
 
 def _refuse_url(path: str | os.PathLike[str], is_model: bool) -> None:
@@ -54,7 +63,7 @@ def refuse_empty(value: Any) -> None:
 
 
 def refuses_urls(*, model: str | None = None) -> Callable[[Callable[Arguments, Answer]], Callable[Arguments, Answer]]:
-    """A door: no argument of the function may be a URL, except hf:// for the one that names a model.
+    """A door: no argument of the function may be a pipe, a device or a URL, except hf:// for the one that is a model.
 
     An argument that must be given, `data` or `images` may not be an empty text, which would be the current folder.
     Names of classes may look like URLs (ontologies have such names), so a list of them is not looked at.

@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from penstock.errors import DataError, Problem
+from penstock.storage.plain_files import refuse_special_mode
 
 
 def _load() -> Any:
@@ -43,7 +44,9 @@ def mapped_buffer(path: str, size: int) -> Any:
 def mapped_memory(path: str | Path, size: int | None = None) -> Any:
     """The same as an object with a buffer. No descriptor stays open: a dataset may have thousands of files."""
     if size is None:
-        size = Path(path).stat().st_size
+        state = Path(path).stat()
+        refuse_special_mode(state.st_mode, path)
+        size = state.st_size
     if size == 0:
         return b""
     if GUARD is None:

@@ -19,6 +19,7 @@ from penstock.formats.columns.tables import Numbers, Table
 from penstock.formats.paths import PathLike, expand, natural
 from penstock.storage.documents import load_json
 from penstock.storage.locations import refuses_urls
+from penstock.storage.plain_files import read_text
 from penstock.wording import counted
 
 if TYPE_CHECKING:
@@ -88,7 +89,7 @@ def _saved_files(folder: Path) -> list[Path]:
 
 def _json(path: Path) -> dict[str, Any]:
     try:
-        found = load_json(path.read_text("utf-8"))
+        found = load_json(read_text(path))
     except (OSError, ValueError) as error:
         raise _unreadable(path, str(error)) from error
     return found if isinstance(found, dict) else {}

@@ -22,6 +22,7 @@ from penstock.formats.columns.tables import Numbers, Places, Table
 from penstock.formats.paths import PathLike, expand, files_below
 from penstock.storage.free_memory import SMALL_BYTES, check_unpacked
 from penstock.storage.locations import refuses_urls
+from penstock.storage.plain_files import refuse_special
 from penstock.wording import counted
 
 PARQUET_ENDINGS = (".parquet", ".pq")
@@ -87,6 +88,7 @@ class ParquetRows:
 
         self.path, self._kept = path, kept
         try:
+            refuse_special(path)
             with pq.ParquetFile(path) as file:
                 self._metadata, self.leaves = file.metadata, leaves(file.schema_arrow)
             groups = [self._metadata.row_group(number) for number in range(self._metadata.num_row_groups)]

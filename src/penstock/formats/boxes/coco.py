@@ -11,6 +11,7 @@ import numpy as np
 from penstock.errors import DataError, Problem, nearest
 from penstock.formats.boxes.rows import ImageName, Rows, make_rows, numbered
 from penstock.storage.documents import load_json
+from penstock.storage.plain_files import read_file
 
 _NO_BOX = [np.nan] * 4
 
@@ -26,7 +27,7 @@ def coco_rows(file: Path, document: dict[str, Any]) -> Rows:
 def read_json(file: Path) -> dict[str, Any]:
     """A JSON file that holds an object."""
     try:
-        document = load_json(file.read_bytes())
+        document = load_json(read_file(file))
     except OSError as error:
         raise DataError([Problem(str(file), None, f"cannot be read: {error.strerror}", "Check the path")]) from error
     except json.JSONDecodeError as error:

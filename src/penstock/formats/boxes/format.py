@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from penstock.formats.exports.export_manifest import SAMPLES_NAME
 from penstock.formats.format import Format, Found, Look
 from penstock.storage.documents import load_json
+from penstock.storage.plain_files import read_text
 
 if TYPE_CHECKING:
     from penstock.formats.exports.export_manifest import ExportFacts
@@ -46,7 +47,7 @@ def recognise_annotations(look: Look) -> Found | None:
 
 def _holds_names(path: Path) -> bool:
     try:
-        return isinstance(load_json(path.read_text("utf-8")), dict)
+        return isinstance(load_json(read_text(path)), dict)
     except (OSError, ValueError):
         return False
 

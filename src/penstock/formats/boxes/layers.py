@@ -26,6 +26,7 @@ from penstock.formats.boxes.rows import ImageName, Rows, make_rows
 from penstock.formats.paths import IMAGE_ENDINGS, files_below
 from penstock.formats.reading import ReadingOptions
 from penstock.formats.tables import Table, table_of_frame
+from penstock.storage.plain_files import refuse_special
 from penstock.wording import counted
 
 if TYPE_CHECKING:
@@ -59,6 +60,7 @@ def read_layer(file: Path) -> Features:
     geopandas = require("geopandas", "geo", "Reading vector layers")
     if file.suffix.lower() in (".parquet", ".pq", ".geoparquet"):
         try:
+            refuse_special(file)
             return features_of_frame(geopandas.read_parquet(file), file)
         except (OSError, ValueError) as error:
             raise DataError([Problem(str(file), None, f"is no readable layer: {error}", "Export it again")]) from error
@@ -93,6 +95,7 @@ def is_geoparquet(file: Path) -> bool:
     from pyarrow import ArrowInvalid, parquet
 
     try:
+        refuse_special(file)
         metadata = parquet.read_schema(file).metadata or {}
     except (OSError, ArrowInvalid):
         return False

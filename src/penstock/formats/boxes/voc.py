@@ -15,6 +15,7 @@ from penstock.formats.boxes.box_tables import frame_of_boxes
 from penstock.formats.boxes.rows import ImageName, Rows, make_rows, numbered
 from penstock.formats.paths import PathLike, expand, files_below
 from penstock.storage.locations import refuses_urls
+from penstock.storage.plain_files import open_file, read_file, read_text
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -100,7 +101,7 @@ class _Document:
 
 def is_xml(file: Path) -> bool:
     """Whether a file begins as XML does, whatever its ending."""
-    with file.open("rb") as opened:
+    with open_file(file) as opened:
         return opened.read(256).removeprefix(b"\xef\xbb\xbf").lstrip().startswith((b"<?xml", b"<annotation"))
 
 
@@ -168,7 +169,7 @@ def voc_root_rows(folder: Path) -> Rows:
 
 def _listed(path: Path) -> set[str]:
     try:
-        return {line.strip() for line in path.read_text("utf-8", errors="replace").splitlines()}
+        return {line.strip() for line in read_text(path, errors="replace").splitlines()}
     except OSError:
         return set()
 
@@ -178,7 +179,7 @@ def _read(file: Path, problems: list[Problem]) -> _Document:
     document = _Document()
     before = len(problems)
     try:
-        document.parse(file.read_bytes())
+        document.parse(read_file(file))
     except expat.ExpatError as error:
         what = f"is no whole XML: {expat.ErrorString(error.code)}"
         problems.append(Problem(str(file), error.lineno, what, "Export the file again"))

@@ -24,6 +24,7 @@ from penstock.errors import Problem
 from penstock.formats.boxes.rows import ImageName, Rows, make_rows, numbered
 from penstock.formats.paths import IMAGE_ENDINGS, files_below
 from penstock.formats.reading import ReadingOptions, class_file
+from penstock.storage.plain_files import open_file, read_file
 from penstock.wording import counted
 
 CLASS_FILES = ("classes.txt", "obj.names", "data.yaml", "dataset.yaml", "data.yml")
@@ -36,7 +37,7 @@ SCORED_WORDS = 6
 def is_yolo_file(file: Path) -> bool:
     """Whether a text file is empty or its first line is made of at least five numbers between blanks."""
     try:
-        with file.open("rb") as opened:
+        with open_file(file) as opened:
             words = opened.readline(65536).split()
             if not words:
                 words = opened.read(65536).split(b"\n", 1)[0].split()
@@ -116,7 +117,7 @@ class _YoloReader:
 
     def _lines(self, file: Path) -> list[tuple[int, list[str]]]:
         try:
-            text = file.read_bytes().decode("latin-1").removeprefix("\xef\xbb\xbf")
+            text = read_file(file).decode("latin-1").removeprefix("\xef\xbb\xbf")
         except OSError as error:
             self.problems.append(Problem(str(file), None, f"cannot be read: {error.strerror}", "Check the file"))
             return []
@@ -292,7 +293,7 @@ def _names_in(file: Path, problems: list[Problem]) -> tuple[str, ...] | None:
     from penstock.storage.documents import load_yaml
 
     try:
-        settings = load_yaml(file.read_bytes())
+        settings = load_yaml(read_file(file))
     except yaml.YAMLError as error:
         line = None if getattr(error, "problem_mark", None) is None else error.problem_mark.line + 1
         reason = getattr(error, "problem", None) or error
@@ -315,7 +316,7 @@ def _keypoint_numbers(file: Path | None) -> int:
     from penstock.storage.documents import load_yaml
 
     try:
-        settings = load_yaml(file.read_bytes())
+        settings = load_yaml(read_file(file))
     except yaml.YAMLError:
         return 0  # which is a problem already
     shape = settings.get("kpt_shape") if isinstance(settings, dict) else None

@@ -13,6 +13,7 @@ from penstock.formats.paths import PathLike
 from penstock.formats.videos.frame_labels import BACKGROUND
 from penstock.geometry import LARGEST_SIDE
 from penstock.problems import raise_problems
+from penstock.storage.plain_files import read_file
 
 CONFIG = "project_config.yaml"
 DATA_FOLDER = "DATA"
@@ -68,7 +69,7 @@ def read_mapping(path: Path) -> dict[str, Any]:
     from penstock.storage.documents import load_yaml
 
     try:
-        loaded = load_yaml(path.read_bytes())
+        loaded = load_yaml(read_file(path))
     except OSError as error:
         raise DataError([Problem(str(path), None, f"cannot be read: {error.strerror}", "Check it")]) from error
     except (yaml.YAMLError, UnicodeDecodeError) as error:

@@ -12,6 +12,7 @@ from typing import Any
 from penstock.errors import PackError
 from penstock.formats.exports.export_manifest import MANIFEST_NAME, MARK
 from penstock.storage.documents import load_json
+from penstock.storage.plain_files import read_text
 from penstock.storage.writing.places import Made
 from penstock.wording import counted
 
@@ -53,7 +54,7 @@ def read_export(path: str | Path) -> Export:
     """What export.yaml says, or why this is no export."""
     folder = Path(path)
     try:
-        values = load_json((folder / MANIFEST_NAME).read_text(encoding="utf-8"))
+        values = load_json(read_text(folder / MANIFEST_NAME))
         return Export(
             path=folder,
             to=values["to"],

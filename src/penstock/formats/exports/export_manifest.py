@@ -9,6 +9,7 @@ from typing import Any
 from penstock.errors import PenstockError
 from penstock.samples import Field, Schema
 from penstock.storage.documents import load_json
+from penstock.storage.plain_files import read_file
 
 # YAML, and JSON too; readers of many formats take a .json for annotations.
 MANIFEST_NAME = "export.yaml"
@@ -43,7 +44,7 @@ def fields_as_dicts(schema: Schema) -> list[dict[str, Any]]:
 def export_facts(folder: Path) -> ExportFacts | None:
     """What export.yaml says; None where there is none of ours, or one of a version that did not list the fields."""
     try:
-        values = load_json((folder / MANIFEST_NAME).read_bytes())
+        values = load_json(read_file(folder / MANIFEST_NAME))
         if values["format"] != MARK or "fields" not in values:
             return None
         left_out = set(values["left_out"])

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from penstock.errors import DataError, Problem, require
+from penstock.storage.plain_files import refuse_special
 
 # What h5py raises on damage, beside OSError.
 DAMAGE = (OSError, KeyError, RuntimeError, ValueError, TypeError, OverflowError, AttributeError, MemoryError)
@@ -17,6 +18,7 @@ DAMAGE = (OSError, KeyError, RuntimeError, ValueError, TypeError, OverflowError,
 def open_hdf5_file(path: Path, purpose: str = "Reading HDF5", *, check: bool = True, **options: Any) -> Any:
     """An open file; OSError where it cannot be opened, DataError where it names other files."""
     h5py = require("h5py", "formats", purpose)
+    refuse_special(path)
     file = h5py.File(path, "r", **options)
     if not check:
         return file

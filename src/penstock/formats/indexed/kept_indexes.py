@@ -25,6 +25,7 @@ from penstock.formats.indexed.mapped_files import FileState
 from penstock.storage.documents import load_json
 from penstock.storage.locations import cache_folder
 from penstock.storage.mapped import guarded
+from penstock.storage.plain_files import read_text
 from penstock.storage.whole_files import private_folder
 
 VERSION = 1
@@ -67,7 +68,7 @@ def _folder(name: str) -> Path | None:
 
 def _read(folder: Path) -> Index | None:
     try:
-        about = load_json((folder / _ABOUT).read_text(encoding="utf-8"))
+        about = load_json(read_text(folder / _ABOUT))
         columns = {one: _mapped(folder / f"{one}.npy") for one in about["columns"]}
         return Index(columns, dict(about["about"]))
     except (OSError, AttributeError, *HEADER_DAMAGE):  # made again

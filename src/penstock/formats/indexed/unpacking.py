@@ -17,6 +17,7 @@ from penstock.errors import DataError, Problem
 from penstock.formats.indexed.mapped_files import FileState, state_of
 from penstock.storage.free_memory import check_unpacked
 from penstock.storage.locations import cache_folder
+from penstock.storage.plain_files import open_file
 from penstock.storage.whole_files import whole_file
 
 _CHUNK_BYTES = 1 << 20
@@ -41,7 +42,7 @@ def unpacked_file(state: FileState, compression: str, ending: str) -> FileState:
 
 def _unpack(path: str, compression: str, target: Path) -> FileState:
     """Whole or not at all; memory stays small however large the content is."""
-    with whole_file(target, sync=False) as partial, partial.open("wb") as out, Path(path).open("rb") as file:
+    with whole_file(target, sync=False) as partial, partial.open("wb") as out, open_file(path) as file:
         for piece in unpacked_pieces(file, path, compression):
             out.write(piece)
             check_unpacked(out.tell(), file.tell(), in_memory=False)

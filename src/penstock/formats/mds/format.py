@@ -6,6 +6,7 @@ from pathlib import Path
 
 from penstock.formats.format import Format
 from penstock.storage.documents import load_json
+from penstock.storage.plain_files import read_text
 
 
 def is_mds(folder: Path) -> bool:
@@ -16,7 +17,7 @@ def is_mds(folder: Path) -> bool:
 
 def _is_index(path: Path) -> bool:
     try:
-        values = load_json(path.read_text("utf-8"))
+        values = load_json(read_text(path))
     except (OSError, ValueError):
         return False
     shards = values.get("shards") if isinstance(values, dict) else None

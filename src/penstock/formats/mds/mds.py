@@ -21,6 +21,7 @@ from penstock.formats.paths import PathLike, unsafe
 from penstock.samples.store import objects
 from penstock.storage.documents import load_json
 from penstock.storage.locations import refuses_urls
+from penstock.storage.plain_files import read_text
 
 INDEX = "index.json"
 
@@ -78,7 +79,7 @@ def read_index(home: Path) -> list[ShardEntry]:
     """The shards that index.json lists."""
     path = home / INDEX
     try:
-        values = load_json(path.read_text("utf-8"))
+        values = load_json(read_text(path))
         found = [_entry(home, item) for item in values["shards"]]
     except (OSError, ValueError) as error:
         raise DataError(

@@ -16,6 +16,7 @@ from penstock.codecs import npy
 from penstock.errors import DataError, Problem
 from penstock.storage.free_memory import check_unpacked
 from penstock.storage.mapped import mapped_array
+from penstock.storage.plain_files import open_file
 
 _OBJECTS = "it holds Python objects, which are read by running code from the file"
 _SAID_OF_OBJECTS = ("allow_pickle", "Object arrays", "Python objects")  # by numpy
@@ -25,7 +26,7 @@ _SAVE_AGAIN = "Save plain numbers: np.save(path, np.stack(list_of_arrays))"
 def load_npy(path: Path) -> NDArray[Any]:
     """A .npy file as a mapped array."""
     try:
-        with path.open("rb") as file:
+        with open_file(path) as file:
             return _mapped(path, file, path.stat().st_size)
     except (ValueError, OSError, EOFError) as error:
         raise _unreadable(path, error) from error
@@ -47,7 +48,7 @@ def load_npz(path: Path) -> dict[str, NDArray[Any]]:
 
 def _check_count(path: Path, listed: int) -> None:
     """Refuse an archive whose end counts other members than its list has: zipfile does not compare them."""
-    with path.open("rb") as file:
+    with open_file(path) as file:
         file.seek(max(path.stat().st_size - _LONGEST_END, 0))
         end = file.read()
     at = end.rfind(b"PK\5\6")
@@ -70,7 +71,7 @@ def _member(path: Path, archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> NDAr
 
 def _mapped_member(path: Path, info: zipfile.ZipInfo) -> NDArray[Any]:
     """The name and extra field before a member may differ from those in the directory, so its own header is read."""
-    with path.open("rb") as file:
+    with open_file(path) as file:
         file.seek(info.header_offset)
         header = file.read(30)
         if len(header) < 30 or header[:4] != b"PK\x03\x04":

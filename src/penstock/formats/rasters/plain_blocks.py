@@ -23,6 +23,7 @@ from penstock.codecs.headers import UnreadableImage
 from penstock.codecs.kernel.bulk import read_tiles
 from penstock.formats.rasters.raster_pixels import TilePixels
 from penstock.geometry import Window
+from penstock.storage.plain_files import open_file, open_unbuffered
 
 Pixels = NDArray[np.uint8]
 CHANNELS = 3
@@ -54,7 +55,7 @@ class PlainBlocks:
         image = np.empty(shape, np.uint8) if out is None else out.pixels.transpose(1, 2, 0)
         read_rows = self._read_strip if self.is_striped else self._read_tiles
         try:
-            with self.path.open("rb", buffering=0) as file:
+            with open_unbuffered(self.path) as file:
                 for y, stop in self._rows_of_blocks(window):
                     read_rows(file, y, window.x, image[y - window.y : stop - window.y])
         except EOFError as error:
@@ -128,7 +129,7 @@ def plain_raster(path: Path, dataset: Any) -> PlainBlocks | None:
     if stored != ("GTiff", None, "PIXEL", ("uint8",) * CHANNELS):
         return None
     try:
-        with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
+        with open_file(path) as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
             found = tiff.plain_blocks(data)
     except (OSError, ValueError, OverflowError, IndexError, struct.error):
         return None

@@ -33,6 +33,7 @@ from penstock.formats.rasters.raster_windows import (
 )
 from penstock.geometry import TileGrid, Window
 from penstock.storage.blocks import Blocks
+from penstock.storage.plain_files import open_file
 
 Tiles = Literal["copies", "passing", "shared"]
 
@@ -97,7 +98,7 @@ def _unreadable(path: Path, what: str) -> Problem:
 
 def _missing_end(path: Path) -> str:
     """Find what GDAL would only notice while reading: that the end is missing; and what it does not do: turn photos."""
-    with path.open("rb") as file:
+    with open_file(path) as file:
         start = file.read(16)
     if not start:
         raise UnreadableImage("the file is empty")

@@ -17,6 +17,7 @@ from penstock.formats.indexed.mapped_files import FileState
 from penstock.formats.indexed.unpacking import unpacked_file
 from penstock.formats.paths import PathLike, expand, natural
 from penstock.formats.tfrecord.framing import HEAD_BYTES, masked_crc32c
+from penstock.storage.plain_files import open_file
 from penstock.wording import counted
 
 Compression = Literal["auto", "none", "gzip", "zlib"]
@@ -50,7 +51,7 @@ def _below(folder: Path) -> list[str]:
 
 def compression_of(path: str) -> str:
     """none, gzip or zlib, by the first bytes; a file that is none of these is called none, and read as such."""
-    with Path(path).open("rb") as file:
+    with open_file(path) as file:
         first = file.read(HEAD_BYTES)
     if len(first) == HEAD_BYTES and masked_crc32c(first[:8]) == struct.unpack("<I", first[8:])[0]:
         return "none"

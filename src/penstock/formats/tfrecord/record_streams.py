@@ -7,7 +7,6 @@ from collections.abc import Generator, Iterator, Sequence
 from contextlib import closing
 from dataclasses import replace
 from itertools import islice
-from pathlib import Path
 from typing import IO, NamedTuple, Protocol
 
 from penstock.codecs.headers import UnreadableImage, read_header
@@ -23,6 +22,7 @@ from penstock.formats.tfrecord.record_files import checked_compression
 from penstock.formats.tfrecord.record_options import RecordOptions
 from penstock.formats.tfrecord.record_values import Reading, Record, Size, pixels_of
 from penstock.samples import Field, Sample, Schema
+from penstock.storage.plain_files import open_file
 
 LOOKED_AT = 16  # records that tell the layout
 
@@ -58,7 +58,7 @@ class _Unpacked:
 
 def payloads(state: FileState, compression: str, check: bool) -> Iterator[Payload]:
     """The records of a file in order; UnreadableRecord at the first that is cut or damaged."""
-    with Path(state.path).open("rb", buffering=1 << 20) as file:
+    with open_file(state.path, 1 << 20) as file:
         is_plain = compression == "none"
         readable: _Readable = file if is_plain else _Unpacked(file, state.path, compression)
         number = offset = 0

@@ -24,6 +24,7 @@ from penstock.formats.videos.label_events import (
     find_column,
     texts_or_empty,
 )
+from penstock.storage.plain_files import open_file
 
 _STATUS_NAMES = ("status", "behaviortype", "behaviourtype")
 _TIME_NAMES = ("time", "times")
@@ -45,7 +46,7 @@ def header_line(path: Path) -> int:
     """The line where the table begins, after what older exports write about the observation; 1 where none is."""
     if path.suffix.lower() in (".parquet", ".pq"):
         return 1
-    with path.open("rb") as file:
+    with open_file(path) as file:
         for number, line in zip(range(1, _PREAMBLE_LINES + 1), file, strict=False):
             names = {
                 plain(name)

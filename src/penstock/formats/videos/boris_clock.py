@@ -18,6 +18,7 @@ import numpy as np
 from penstock.errors import Problem
 from penstock.formats.tables import Table, plain
 from penstock.formats.videos.label_events import VIDEO_NAMES, LabelEvents, find_column, texts_or_empty
+from penstock.storage.plain_files import open_file
 from penstock.wording import counted
 
 _OFFSET_NAMES = ("timeoffsets", "timeoffset")
@@ -39,7 +40,7 @@ class Preamble(NamedTuple):
 def read_preamble(path: Path, lines: int) -> Preamble:
     """Read the lines above the table, of which there are so many."""
     offset, videos = 0.0, []
-    with path.open("rb") as file:
+    with open_file(path) as file:
         for _, line in zip(range(lines), file, strict=False):
             cells = line.decode("utf-8-sig", "replace").strip().replace("\t", ",").replace(";", ",").split(",")
             name, value = plain(cells[0]), cells[1].strip() if len(cells) > 1 else ""

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from penstock.errors import Problem
+from penstock.storage.plain_files import open_file
 
 _BEGINNING_BYTES = 4096
 _IN_BORIS = "In BORIS, export Observations > Export events > Tabular events as TSV or CSV, and pass that file"
@@ -82,6 +83,6 @@ def _kind(path: Path) -> ForeignKind | None:
     by_ending = next((kind for kind in _KINDS if ending in kind.endings), None)
     if by_ending is not None or not path.is_file():
         return by_ending
-    with path.open("rb") as file:
+    with open_file(path) as file:
         beginning = file.read(_BEGINNING_BYTES).removeprefix(b"\xef\xbb\xbf")
     return next((kind for kind in _KINDS if kind.beginning is not None and kind.beginning.match(beginning)), None)

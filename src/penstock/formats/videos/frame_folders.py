@@ -18,6 +18,7 @@ from penstock.formats.paths import IMAGE_ENDINGS, natural, origin_of
 from penstock.formats.videos.framing import Framing, framed_pixels
 from penstock.formats.videos.pictures import Picture, Pixels, unreadable
 from penstock.samples import Origin
+from penstock.storage.plain_files import read_file
 
 
 def frame_files(folder: Path) -> list[Path]:
@@ -55,7 +56,7 @@ class FrameFolder:
 
     def picture(self, number: int) -> Picture:
         try:
-            data = self._files[number].read_bytes()
+            data = read_file(self._files[number])
         except OSError as error:
             raise unreadable(self._files[number].as_posix(), f"cannot be read: {error.strerror}", "Check it") from error
         return Picture((self._files[number].as_posix(), data), float("nan"), float("nan"))

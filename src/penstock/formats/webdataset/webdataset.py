@@ -21,6 +21,7 @@ from penstock.formats.webdataset.tar_index import OnMissing, TarOptions, make_in
 from penstock.formats.webdataset.tar_values import Values
 from penstock.samples import Raw, Sample, Schema
 from penstock.storage.locations import refuses_urls
+from penstock.storage.plain_files import open_file
 from penstock.wording import counted
 
 ENDINGS = (".tar", ".tar.gz", ".tgz")
@@ -125,6 +126,6 @@ def _below(folder: Path) -> list[str]:
 
 
 def _plain(state: FileState) -> FileState:
-    with Path(state.path).open("rb") as file:
+    with open_file(state.path) as file:
         is_compressed = file.read(2) == b"\x1f\x8b"
     return unpacked_file(state, "gzip", ".tar") if is_compressed else state

@@ -22,6 +22,7 @@ from penstock.results.ethograms import Ethogram
 from penstock.results.feature_files import FeatureFile
 from penstock.runs.layout import plain
 from penstock.storage.documents import load_json
+from penstock.storage.plain_files import read_text
 from penstock.storage.whole_files import whole_file, write_whole
 
 Logits = NDArray[np.float32]
@@ -213,7 +214,7 @@ class PredictionFolder:
 def _read(path: Path) -> dict[str, dict[str, Any]]:
     """What an earlier command noted; what cannot be read is made anew, as are the videos in it."""
     try:
-        content = load_json(path.read_text(encoding="utf-8"))
+        content = load_json(read_text(path))
         videos: dict[str, dict[str, Any]] = content["videos"] if content["version"] == VERSION else {}
     except (OSError, ValueError, KeyError, TypeError):
         return {}

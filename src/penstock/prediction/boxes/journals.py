@@ -27,6 +27,7 @@ from penstock.prediction.boxes.mosaics import SceneBoxes
 from penstock.prediction.boxes.options import FindingOptions
 from penstock.prediction.models import Model
 from penstock.storage.documents import load_json
+from penstock.storage.plain_files import read_text
 from penstock.storage.whole_files import write_whole
 
 PLAN = "plan.json"
@@ -63,7 +64,7 @@ class Journal:
         if not self.folder.exists():
             return None
         try:
-            found = load_json((self.folder / PLAN).read_text(encoding="utf-8"))
+            found = load_json(read_text(self.folder / PLAN))
         except (OSError, ValueError):
             found = None
         if isinstance(found, dict) and found.get("work") == WORK:

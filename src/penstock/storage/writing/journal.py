@@ -16,6 +16,7 @@ from typing import Any, Generic, TypeVar
 from penstock.errors import PackError
 from penstock.storage.documents import load_json
 from penstock.storage.mapped import refuse_lost_files
+from penstock.storage.plain_files import read_text
 from penstock.storage.writing.places import PLAN_NAME, Places
 
 JOURNAL_NAME = "journal.jsonl"
@@ -46,7 +47,7 @@ class WorkJournal(ABC, Generic[Finished]):
     def go_on(self, plan: dict[str, Any]) -> None:
         """Take over what is finished; raise when it was begun from other data or with other options."""
         try:
-            begun = load_json((self.places.workshop / PLAN_NAME).read_text(encoding="utf-8"))
+            begun = load_json(read_text(self.places.workshop / PLAN_NAME))
         except (FileNotFoundError, json.JSONDecodeError):
             self.begin(plan)  # killed before the plan was written: nothing is finished
             return
@@ -64,7 +65,7 @@ class WorkJournal(ABC, Generic[Finished]):
         """The lines up to the first that is not whole: what comes after it must be made again."""
         path = self.places.workshop / JOURNAL_NAME
         found: list[Finished] = []
-        for text in path.read_text(encoding="utf-8").splitlines() if path.exists() else ():
+        for text in read_text(path).splitlines() if path.exists() else ():
             try:
                 line = self.parsed(load_json(text))
             except (json.JSONDecodeError, KeyError, TypeError):

@@ -20,6 +20,7 @@ from torch import nn
 
 from penstock.errors import RecipeError
 from penstock.storage.documents import load_json
+from penstock.storage.plain_files import read_text
 from penstock.tasks.checkpoints import model_file
 from penstock.tasks.detection.retina import PER_PLACE, backbone_weight_name
 from penstock.tasks.weights import (
@@ -121,7 +122,7 @@ def _read_config(path: Path) -> Mapping[str, Any]:
     if not path.is_file():
         return {}
     try:
-        found = load_json(path.read_text(encoding="utf-8"))
+        found = load_json(read_text(path))
     except ValueError as error:
         raise refused(path, f"it is no JSON: {error}", "Copy it again, or take it away") from error
     return found if isinstance(found, Mapping) else {}
