@@ -13,7 +13,6 @@ from penstock.geometry import Boxes, as_boxes
 from penstock.results.georeferences import metres_per_pixel, same_resolution
 from penstock.samples import RESERVED, Field, Sample, Schema, Store, Subset
 from penstock.tasks.data_checks import name_of
-from penstock.tasks.detection.retina import DEFAULT_SCALE, FEW, MANY, STRIDES, fitted_scale, fitting_share
 from penstock.tasks.labelled import IMAGE, OneImage
 from penstock.wording import counted
 
@@ -153,38 +152,3 @@ def need_known_classes(source: Store, boxes: str, classes: Sequence[str]) -> Non
 
 def _refused(source: Store, what: str, remedy: str) -> DataError:
     return DataError([Problem(name_of(source), None, what, remedy)])
-
-
-# What detection takes from its training data: the size of anchors, and metres of ground in a pixel.
-
-
-AUTO = "auto"
-MOST_LOST = 0.01  # of the boxes
-
-
-def fitted_anchors(task: Any, source: Store) -> dict[str, Any]:
-    """The anchors that the boxes of the training data need as the network sees them, where the task leaves it open."""
-    field = boxes_field(source, task.boxes)
-    if field is None or AUTO not in (task.anchor_scale, task.levels):
-        return {}
-    sizes = box_sizes(source, field) * task.input_scale
-    scale = fitted_scale(sizes, STRIDES, STRIDES[:FEW]) if task.anchor_scale == AUTO else float(task.anchor_scale)
-    levels = fitted_levels(sizes, scale) if task.levels == AUTO else task.levels
-    return {"anchor_scale": scale, "levels": levels}
-
-
-def fitted_levels(sizes: NDArray[np.floating], scale: float) -> int:
-    """Few maps, unless boxes would miss the others: maps whose anchors find nothing in training answer at random."""
-    lost = fitting_share(sizes, scale, STRIDES) - fitting_share(sizes, scale, STRIDES[:FEW])
-    return FEW if lost <= MOST_LOST else MANY
-
-
-def anchor_remark(scale: float) -> list[str]:
-    """Anchors that are not the usual ones are told."""
-    if scale == DEFAULT_SCALE:
-        return []
-    least, usual = scale * STRIDES[0], DEFAULT_SCALE * STRIDES[0]
-    return [
-        f"the smallest anchor is {least:g} px instead of {usual:g} px: many boxes of the training data are too small "
-        "for the usual ones."
-    ]

@@ -159,7 +159,7 @@ class Detection:
     def fitted_to(self, source: Source) -> Detection:
         """With classes, channel statistics, resolution and anchors of the training data, where it takes them there."""
         source = as_store(source)
-        from penstock.tasks.detection.box_data import fitted_anchors
+        from penstock.tasks.detection.fitting import fitted_anchors
 
         fitted = self if self.classes else replace(self, classes=source.schema.classes or ("object",))
         fitted = replace(fitted, normalize=Normalize(self.normalize).resolved(source).statistics)
@@ -169,7 +169,7 @@ class Detection:
 
     def remarks(self) -> list[str]:
         """What a person should know that was decided from the training data."""
-        from penstock.tasks.detection.box_data import anchor_remark
+        from penstock.tasks.detection.fitting import anchor_remark
 
         unused = [] if self.augmentation else unused_settings(self, AUGMENTATION, "augmentation is off")
         return [*unused, *([] if self.anchor_scale == AUTO else anchor_remark(float(self.anchor_scale)))]
