@@ -130,9 +130,52 @@ def test_rows_without_a_value(tmp_path: Path) -> None:
     assert source.column("label").tolist() == [1, -1, 0]
     with pytest.raises(ValueError, match="it has no bytes here"):
         source.read(1)
-    with pytest.raises(ps.HopError, match=r"sample 1 .*it has no bytes here"):
+    with pytest.raises(ps.HopError, match=r"sample 1 .*a\.parquet, row 1: .*it has no bytes here"):
         list(ps.Flow(source, seed=1).map(ps.augment.Resize((4, 4))).batch(3))
+    with pytest.raises(ps.HopError, match=r"sample 1 .*a\.parquet, row 1: read failed: it has no bytes here"):
+        source[1]
     assert source.annotations(1)["text"] == ""
+
+
+@pytest.mark.parametrize("kind", ["parquet", "parquet without statistics", "arrow"])
+def test_nulls_that_are_read_as_something_are_counted_in_a_warning(tmp_path: Path, kind: str) -> None:
+    table = pa.table(
+        {
+            "image": [png(number) for number in range(4)],
+            "text": pa.array(["a", None, "", None]),
+            "boxes": pa.array([[[1.0, 2.0, 3.0, 4.0]], [], None, []], pa.list_(pa.list_(pa.float32(), 4))),
+            "key": pa.array(["first", None, "third", "fourth"]),
+        }
+    )
+    file = tmp_path / ("a.arrow" if kind == "arrow" else "a.parquet")
+    if kind == "arrow":
+        with pa.ipc.new_file(file, table.schema) as writer:
+            writer.write_table(table)
+    else:
+        pq.write_table(table, file, row_group_size=2, write_statistics="without" not in kind)
+    source = ps.open(file)
+    assert [(Path(one.file), one.what, one.warning) for one in source.problems()] == [
+        (file, "column 'boxes' has 1 row without a value (null): read as no boxes", True),
+        (file, "column 'text' has 2 rows without a value (null): read as an empty text", True),
+        (file, "column 'key' has 1 row without a value (null): the number of the row is the key", True),
+    ]
+    assert [sample["text"] for sample in source] == ["a", "", "", ""]
+    assert source.column("key").tolist() == ["first", "1", "third", "fourth"]
+
+
+def test_a_null_array_is_an_error_that_names_file_and_row(tmp_path: Path) -> None:
+    rows = pa.array([[1, 2], [3, 4], None], pa.list_(pa.int64()))
+    pq.write_table(pa.table({"image": [png(number) for number in range(3)], "grid": rows}), tmp_path / "a.parquet")
+    with pytest.raises(ps.DataError, match=r"a\.parquet: column 'grid' has rows without a value: 1"):
+        ps.Parquet(tmp_path / "a.parquet", fields={"grid": "grid"})
+    fixed = pa.array([[1, 2], [3, 4], None], pa.list_(pa.int64(), 2))
+    pq.write_table(pa.table({"image": [png(number) for number in range(3)], "grid": fixed}), tmp_path / "b.parquet")
+    source = ps.Parquet(tmp_path / "b.parquet")
+    assert source[1]["grid"].tolist() == [3, 4]
+    with pytest.raises(
+        ps.HopError, match=r"b\.parquet, row 2: decode failed: column 'grid' has no value here \(null\)"
+    ):
+        source[2]
 
 
 def test_whole_numbers_that_are_missing_leave_their_column_out(tmp_path: Path) -> None:
@@ -149,7 +192,7 @@ def test_whole_numbers_that_are_missing_leave_their_column_out(tmp_path: Path) -
 def test_lists_of_different_lengths_name_their_sample(tmp_path: Path) -> None:
     rows = pa.array([[[1, 2], [3, 4]], [[1, 2], [3]]], pa.list_(pa.list_(pa.int64())))
     pq.write_table(pa.table({"image": [png(0), png(1)], "grid": rows}), tmp_path / "a.parquet")
-    with pytest.raises(ps.HopError, match="sample 1: decode failed"):
+    with pytest.raises(ps.HopError, match=r"sample 1 in .*a\.parquet, row 1: decode failed"):
         list(ps.Flow(ps.Parquet(tmp_path / "a.parquet"), seed=1).batch(2, shapes="ragged"))
 
 

@@ -17,8 +17,7 @@ from typing import Any, Literal, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from penstock.codecs.headers import UnreadableImage
-from penstock.errors import DataError, HopError, Problem, RecipeError, Sealed
+from penstock.errors import DataError, HopError, PenstockError, Problem, RecipeError, Sealed
 from penstock.problems import refuse_problems
 from penstock.samples.schema import Raw, Sample, Schema
 from penstock.samples.source import Origin, ReadSample, Segment, Source, as_segment
@@ -91,7 +90,9 @@ class Store(Sealed):
             raw = self.read(position)
             hop = "decode"
             return self.decode(raw)
-        except (OSError, UnreadableImage) as error:
+        except PenstockError:  # some of which are ValueErrors, and say already where they come from
+            raise
+        except (OSError, ValueError) as error:
             raise HopError(hop, self.describe(position), str(error)) from error
         finally:
             refuse_lost_files()

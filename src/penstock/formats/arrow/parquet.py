@@ -174,6 +174,19 @@ class ParquetRows:
             max((one.total_uncompressed_size for one in chunks if one.path_in_schema.startswith(leaf.name)), default=0)
         )
 
+    def count_nulls(self, leaf: Leaf) -> int:
+        """Rows without a value, by what the file notes of its row groups; those without a note are read."""
+        total = 0
+        for number in range(len(self._sizes)):
+            group = self._metadata.row_group(number)
+            chunks = [group.column(place) for place in range(group.num_columns)]
+            noted = next((one.statistics for one in chunks if one.path_in_schema == leaf.name), None)
+            if noted is not None and noted.has_null_count:
+                total += int(noted.null_count)
+            else:
+                total += self._decoded(number, leaf)[0].gaps()
+        return total
+
     def whole(self, leaf: Leaf) -> ArrowColumn:
         return self._column(self._read(list(range(len(self._sizes))), leaf), leaf)
 
@@ -205,8 +218,13 @@ class ParquetColumn:
         return self._rows.whole(self._leaf).flat()
 
     def gaps(self) -> int:
-        """How many rows have no value; only asked of numbers, since others are not worth reading all for it."""
-        return self._all.gaps() if self._is_small else 0
+        """How many rows have no value; of arrays of one fixed size and of bytes it is not known."""
+        if self._is_small:
+            return self._all.gaps()
+        if self.holds.what == "text":
+            return self._rows.count_nulls(self._leaf)
+        is_list = self.holds.what == "array" and None in self.holds.shape
+        return self._rows.whole(self._leaf).gaps() if is_list else 0
 
     def places(self, rows: Numbers) -> Places | None:
         return None

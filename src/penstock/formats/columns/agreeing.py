@@ -10,6 +10,10 @@ from penstock.errors import DataError, Problem
 from penstock.formats.columns.choosing import Choice, Taken
 from penstock.formats.columns.tables import Holds, Table
 from penstock.samples import Field
+from penstock.wording import counted
+
+# What a missing value is read as, where the field cannot say that it is missing.
+READ_AS = {"text": "read as an empty text", "boxes": "read as no boxes", "labels": "read as no labels"}
 
 
 def agreed(tables: Sequence[Table], choice: Choice, given: Collection[str]) -> Choice:
@@ -43,8 +47,27 @@ def _gaps(tables: Sequence[Table], taken: Taken) -> int:
     """Rows without a value, where that cannot be said; only some formats know such rows, and tell by `gaps`."""
     if taken.how not in ("number", "array") or (taken.how == "number" and taken.field.dtype.startswith("float")):
         return 0
-    columns: list[Any] = [table.columns[taken.column] for table in tables]
-    return sum(column.gaps() for column in columns if hasattr(column, "gaps"))
+    return sum(_gaps_of(table, taken.column) for table in tables)
+
+
+def _gaps_of(table: Table, name: str) -> int:
+    column: Any = table.columns[name]
+    return int(column.gaps()) if hasattr(column, "gaps") else 0
+
+
+def null_warnings(tables: Sequence[Table], choice: Choice) -> list[Problem]:
+    """A warning for each column whose missing values are read as something that could also be stored."""
+    read_as = {taken.column: READ_AS[taken.how] for taken in choice.taken if taken.how in READ_AS}
+    if choice.key is not None:
+        read_as[choice.key] = "the number of the row is the key"
+    warnings = []
+    for column, reading in read_as.items():
+        gaps = {table.where: _gaps_of(table, column) for table in tables}
+        first = next((file for file, count in gaps.items() if count), None)
+        if first is not None:
+            what = f"column {column!r} has {counted(sum(gaps.values()), 'row')} without a value (null): {reading}"
+            warnings.append(Problem(first, None, what, "Fill them if that is wrong", warning=True))
+    return warnings
 
 
 def _differences(table: Table, choice: Choice) -> list[Problem]:

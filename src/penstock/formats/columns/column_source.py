@@ -11,7 +11,7 @@ import xxhash
 from numpy.typing import NDArray
 
 from penstock.errors import DataError, Problem, RecipeError
-from penstock.formats.columns.agreeing import agreed
+from penstock.formats.columns.agreeing import agreed, null_warnings
 from penstock.formats.columns.choosing import Taken, choose
 from penstock.formats.columns.labelling import class_numbers, listed_classes, vector_classes
 from penstock.formats.columns.options import ColumnOptions
@@ -114,7 +114,7 @@ class ColumnSource(Store):
 
     def _key(self, index: int) -> str:
         texts = self._texts["key"]
-        if texts is not None:
+        if texts is not None and texts[index] is not None:
             return str(texts[index])
         which, row = self._locate(index)
         return f"{self._tables[which].name}/{row}" if self._tables[which].name else str(row)
@@ -145,15 +145,23 @@ class ColumnSource(Store):
         file = self._tables[self._locate(index)[0]].file
         return super().origin(index) if file is None else origin_of(file)
 
+    def describe(self, index: int) -> str:
+        """A sample by its number and key, its file and its row there, the first of which is row 0."""
+        which, row = self._locate(index)
+        file = self._tables[which].file
+        said = super().describe(index)
+        return said if file is None else f"{said} in {file}, row {row}"
+
     def problems(self) -> list[Problem]:
         """What the format has to warn of; whatever is wrong was said when it was opened."""
         file = self._tables[0].where
-        return [
+        unused = [
             Problem(
                 file, None, f"column {name!r} is not used: {why}", "Name it by fields=… if it is needed", warning=True
             )
             for name, why in self.left_out.items()
         ]
+        return [*unused, *null_warnings(self._tables, self._choice)]
 
     def made_from(self) -> dict[str, Any]:
         return {**provenance(**self._told), "columns": self.taken}

@@ -119,6 +119,10 @@ class ArrayColumn:
     def flat(self) -> NDArray[Any]:
         return self.array.reshape(-1)
 
+    def gaps(self) -> int:
+        """How many rows have no value: None among objects."""
+        return sum(value is None for value in self.array.ravel()) if self.array.dtype.kind == "O" else 0
+
     @functools.cached_property
     def _buffer(self) -> Any:
         # An array that lies in one piece, however it is mapped, is also plain bytes.
