@@ -110,7 +110,7 @@ def test_precision_is_that_of_training_unless_asked_or_impossible() -> None:
 
 
 def test_a_saved_model_keeps_its_precision(tmp_path: Path) -> None:
-    task = ps.Classification(SHAPES, backbone="tiny", size=32)
+    task = ps.Classification(SHAPES, backbone="tiny", size=32, multi_label=True)
     path = ps.Model(task, task.network(), meta={"precision": "bf16"}, device="cpu").save(tmp_path / "m.safetensors")
     assert ps.load(path, device="cpu").precision == "bf16"
     assert ps.load(path, device="cpu").changed(threshold=0.4).precision_words == "precision bf16, as in training."

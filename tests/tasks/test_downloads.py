@@ -127,7 +127,7 @@ def load_from(endpoint: str, home: Path, command: str = LOAD) -> subprocess.Comp
     """The address is read when huggingface_hub is imported, hence a process of its own."""
     environment = {"HF_ENDPOINT": endpoint, "HF_HOME": str(home), "HF_HUB_DISABLE_TELEMETRY": "1"}
     return subprocess.run(
-        [sys.executable, "-c", command], env={**os.environ, **environment}, capture_output=True, text=True, timeout=120
+        [sys.executable, "-c", command], env={**os.environ, **environment}, capture_output=True, text=True, timeout=600
     )
 
 
