@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 
 from penstock.reporting.charts import Chart, Series, line_chart
@@ -61,7 +62,8 @@ class Curves:
             for prefix in (TRAINING_PREFIX, VALIDATION_PREFIX)
             if name.startswith(prefix) and name not in (*LOSSES, *RATES)
         ]
-        is_part = {end for name, end in ends if is_loss(name) or set(_of_part(end)) <= set(self.names)}
+        names = set(self.names)
+        is_part = {end for name, end in ends if is_loss(name) or names.issuperset(_of_part(end))}
         return [end for end in dict.fromkeys(end for _, end in ends) if end in is_part]
 
     @property
@@ -102,12 +104,12 @@ def _position(line: Line, last: dict[int, float], done: set[int]) -> float:
 
 def _epoch(line: Line) -> int:
     epoch = number(line.get("epoch"))
-    return int(epoch) if epoch == epoch else 1
+    return int(epoch) if math.isfinite(epoch) else 1
 
 
 def _step(line: Line) -> float:
     step = number(line.get("step"))
-    return step if step == step else 0.0
+    return step if math.isfinite(step) else 0.0
 
 
 def run_charts(story: Story, others_are: str = "see the scores below") -> list[Markup]:
@@ -168,7 +170,8 @@ def _score_charts(curves: Curves, others_are: str) -> list[Markup | None]:
     together = _chart_of_lines(
         Chart("Scores", curves.unit, limits=SHARE, mark=_best_mark(curves), remark=remark), lines
     )
-    alone = [name for name in curves.scores if name not in shares]
+    drawn = set(shares)
+    alone = [name for name in curves.scores if name not in drawn]
     return [together, *(_single(curves, name) for name in alone[:MOST_CHARTS])]
 
 
