@@ -58,7 +58,7 @@ def limited(executor: str, megabytes: str) -> None:
     try:
         for _ in source.batch(32).map(functions.summed, batched=True) if megabytes == "0.1" else source.batch(32):
             pass
-    except ps.RecipeError as error:
+    except ps.OptionError as error:
         print(error)
 
 

@@ -133,7 +133,7 @@ def _use(value: Any) -> None:
 def _batched(flow: ps.Flow) -> ps.Flow:
     try:
         return flow.batch(2, shapes="ragged")
-    except ps.RecipeError:  # it has batches already
+    except ps.OptionError:  # it has batches already
         return flow
 
 

@@ -6,14 +6,15 @@ import pickle
 
 import pytest
 
+import penstock as ps
 from penstock.errors import (
     DataError,
     HopError,
     MissingExtra,
+    OptionError,
     PackError,
     PenstockError,
     Problem,
-    RecipeError,
     nearest,
     one_of,
     require,
@@ -65,7 +66,7 @@ def test_a_hop_error_names_hop_sample_and_remedy() -> None:
     [
         DataError([Problem("a.csv", 2, "bad", "Fix it", unreadable=True)]),
         HopError("read", "sample 3", "gone", "Bring it back."),
-        RecipeError("size '3' is not WIDTHxHEIGHT."),
+        OptionError("size '3' is not WIDTHxHEIGHT."),
         PackError("x.pack does not exist."),
         MissingExtra("needs av."),
     ],
@@ -77,12 +78,12 @@ def test_errors_come_through_pickle_unchanged(error: PenstockError) -> None:
 
 
 def test_exit_codes_are_those_of_the_contract() -> None:
-    codes = {kind: kind.exit_code for kind in (RecipeError, DataError, PackError, HopError, MissingExtra)}
-    assert codes == {RecipeError: 2, DataError: 3, PackError: 4, HopError: 3, MissingExtra: 2}
+    codes = {kind: kind.exit_code for kind in (OptionError, DataError, PackError, HopError, MissingExtra)}
+    assert codes == {OptionError: 2, DataError: 3, PackError: 4, HopError: 3, MissingExtra: 2}
 
 
 def test_python_users_can_catch_the_usual_types() -> None:
-    assert issubclass(RecipeError, ValueError)
+    assert issubclass(OptionError, ValueError)
     assert issubclass(MissingExtra, ImportError)
 
 
@@ -127,5 +128,11 @@ def test_nearest_names_the_word_that_was_meant_or_nothing() -> None:
 
 def test_one_of_returns_a_legal_value_and_lists_the_legal_ones_otherwise() -> None:
     assert one_of("fit", "pad", ("stretch", "pad")) == "pad"
-    with pytest.raises(RecipeError, match="fit='padd' is not one of stretch, pad. Did you mean 'pad'?"):
+    with pytest.raises(OptionError, match="fit='padd' is not one of stretch, pad. Did you mean 'pad'?"):
         one_of("fit", "padd", ("stretch", "pad"))
+
+
+def test_the_old_name_of_option_errors_still_catches_them() -> None:
+    assert ps.RecipeError is ps.OptionError
+    with pytest.raises(ps.RecipeError):
+        ps.Field("key", "text")

@@ -51,21 +51,21 @@ class Missing(Numbers):
 
 @pytest.mark.parametrize("name", ["key", "group", "split", "origin"])
 def test_a_field_cannot_take_a_reserved_name(name: str) -> None:
-    with pytest.raises(ps.RecipeError, match=name):
+    with pytest.raises(ps.OptionError, match=name):
         ps.Field(name, "text")
 
 
 def test_an_array_needs_type_and_shape() -> None:
-    with pytest.raises(ps.RecipeError, match="'depth': an array needs dtype and shape"):
+    with pytest.raises(ps.OptionError, match="'depth': an array needs dtype and shape"):
         ps.Field("depth", "array", "float32")
-    with pytest.raises(ps.RecipeError, match="'depth': an array needs dtype and shape"):
+    with pytest.raises(ps.OptionError, match="'depth': an array needs dtype and shape"):
         ps.Field("depth", "array", shape=(3,))
     assert ps.Field("depth", "array", "float32", (None, 3)).shape == (None, 3)
 
 
 @pytest.mark.parametrize("dtype", ["complex64", "object", "datetime64[s]", "U5"])
 def test_a_field_holds_numbers_that_a_pack_can_store(dtype: str) -> None:
-    with pytest.raises(ps.RecipeError, match="not a number type"):
+    with pytest.raises(ps.OptionError, match="not a number type"):
         ps.Field("x", "labels", dtype)
 
 
@@ -143,7 +143,7 @@ def test_a_subset_of_a_subset_and_of_a_joined_source_keeps_its_samples() -> None
     ],
 )
 def test_a_subset_refuses_what_are_no_numbers_of_samples(indices: Any, words: str) -> None:
-    with pytest.raises(ps.RecipeError, match=words):
+    with pytest.raises(ps.OptionError, match=words):
         ps.Subset(Pictures(3), indices)
 
 
@@ -199,9 +199,9 @@ def test_only_sources_of_one_kind_can_be_joined() -> None:
         def __init__(self) -> None:
             self.values, self.schema = [1], ps.Schema((ps.Field("value", "number", "int64"),))
 
-    with pytest.raises(ps.RecipeError, match=r"source 1 has other fields than source 0: value \(number\) and"):
+    with pytest.raises(ps.OptionError, match=r"source 1 has other fields than source 0: value \(number\) and"):
         ps.concat([Numbers([1]), Other()])
-    with pytest.raises(ps.RecipeError, match="at least one source"):
+    with pytest.raises(ps.OptionError, match="at least one source"):
         ps.concat([])
 
 
@@ -210,7 +210,7 @@ def test_frame_labels_join_only_with_the_same_classes() -> None:
         def __init__(self, *classes: str) -> None:
             self.values, self.schema = [1], ps.Schema((ps.Field("labels", "labels", "int8", (2,)),), classes)
 
-    with pytest.raises(ps.RecipeError, match="pack both with the same classes"):
+    with pytest.raises(ps.OptionError, match="pack both with the same classes"):
         ps.concat([Frames("rest", "walk"), Frames("walk", "rest")])
     assert len(ps.concat([Frames("rest", "walk"), Frames("rest", "walk")])) == 2
 

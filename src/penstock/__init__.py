@@ -66,6 +66,7 @@ _HOMES = {
     "PackError": "penstock.errors",
     "PenstockError": "penstock.errors",
     "Problem": "penstock.errors",
+    "OptionError": "penstock.errors",
     "RecipeError": "penstock.errors",
     "TrainingError": "penstock.errors",
     "TrainOptions": "penstock.training.options",
@@ -90,6 +91,7 @@ if TYPE_CHECKING:
     from penstock.errors import DataError as DataError
     from penstock.errors import HopError as HopError
     from penstock.errors import MissingExtra as MissingExtra
+    from penstock.errors import OptionError as OptionError
     from penstock.errors import PackError as PackError
     from penstock.errors import PenstockError as PenstockError
     from penstock.errors import Problem as Problem

@@ -1,7 +1,7 @@
 """Everything that Penstock raises on purpose.
 
 PenstockError                 exit  for
-├─ RecipeError  (ValueError)    2   an option is wrong: what it is, the legal values, the nearest match
+├─ OptionError  (ValueError)    2   an option or recipe is wrong: the key, the legal values, the nearest match
 ├─ DataError                    3   the user's files: a list of Problem(file, row, what, remedy)
 ├─ PackError                    4   a pack is missing, damaged, or of another format version
 ├─ HopError                     3   one sample failed on its way: which hop, which sample, which file
@@ -9,6 +9,7 @@ PenstockError                 exit  for
 └─ MissingExtra (ImportError)   2   the exact pip line to run
 
 Deep code raises the short reason; the hop or the verb adds sample and file once.
+`RecipeError` is the old name of OptionError.
 """
 
 from __future__ import annotations
@@ -45,10 +46,13 @@ class PenstockError(Exception):
     exit_code = 70
 
 
-class RecipeError(PenstockError, ValueError):
+class OptionError(PenstockError, ValueError):
     """An option or recipe is wrong."""
 
     exit_code = 2
+
+
+RecipeError = OptionError  # its old name
 
 
 @dataclass(frozen=True, order=True)
@@ -199,7 +203,7 @@ def nearest_file(path: str) -> str:
 def one_of(name: str, value: str, legal: Sequence[str]) -> str:
     """Check at the door that an option has one of its legal values."""
     if value not in legal:
-        raise RecipeError(f"{name}={value!r} is not one of {', '.join(legal)}.{nearest(str(value), legal)}")
+        raise OptionError(f"{name}={value!r} is not one of {', '.join(legal)}.{nearest(str(value), legal)}")
     return value
 
 
@@ -208,7 +212,7 @@ def refuse_unused(options: Any, name: str, reason: str) -> None:
     default = next(field.default for field in fields(options) if field.name == name)
     value = getattr(options, name)
     if value != default:
-        raise RecipeError(f"{name}={value!r} would have no effect: {reason}")
+        raise OptionError(f"{name}={value!r} would have no effect: {reason}")
 
 
 class Sealing(ABCMeta):

@@ -22,7 +22,7 @@ from penstock.augment import (
     image_size,
 )
 from penstock.augment.views import Views, window_views
-from penstock.errors import RecipeError
+from penstock.errors import OptionError
 from penstock.samples import Kind
 from view_reference import picture, seen
 
@@ -101,14 +101,14 @@ def test_every_image_of_a_sample_is_seen_alike() -> None:
 
 
 def test_images_of_different_sizes_are_a_clear_error() -> None:
-    with pytest.raises(RecipeError, match="image 12x9, other 5x9"):
+    with pytest.raises(OptionError, match="image 12x9, other 5x9"):
         apply(CenterCrop(5), {"image": picture(12, 9), "other": picture(5, 9)})
-    with pytest.raises(RecipeError, match="image 12x9, mask 3x4"):
+    with pytest.raises(OptionError, match="image 12x9, mask 3x4"):
         image_size({"image": picture(12, 9), "mask": np.zeros((4, 3), int)}, KINDS)
 
 
 def test_a_geometric_step_needs_an_image() -> None:
-    with pytest.raises(RecipeError, match=r"need a field of kind image .* a sample has score"):
+    with pytest.raises(OptionError, match=r"need a field of kind image .* a sample has score"):
         apply(CenterCrop(5), {"score": 3})
 
 
@@ -116,12 +116,12 @@ def test_a_geometric_step_needs_an_image() -> None:
 def test_nothing_follows_normalize(step: Any) -> None:
     sample = apply(Normalize(), {"image": picture(12, 9)})
     assert sample["image"].shape == (3, 9, 12)
-    with pytest.raises(RecipeError, match="Normalize goes last"):
+    with pytest.raises(OptionError, match="Normalize goes last"):
         apply(step, sample, schema=KINDS)
 
 
 def test_an_image_without_pixels_is_a_clear_error() -> None:
-    with pytest.raises(RecipeError, match="has no pixels"):
+    with pytest.raises(OptionError, match="has no pixels"):
         apply(CenterCrop(5), {"image": np.zeros((0, 4, 3), np.uint8)})
 
 
@@ -230,7 +230,7 @@ def test_two_fields_of_boxes_need_names_of_their_own() -> None:
     kinds: dict[str, Kind] = {"boxes": "boxes", "crowds": "boxes", "box_label": "labels"}
     whole = HorizontalFlip(1).views(np.array([[20, 10]]), np.zeros((1, 0)))
     sample = {**boxed([[0, 0, 1, 1]]), "crowds": np.array([[2.0, 2.0, 4.0, 4.0]])}
-    with pytest.raises(RecipeError, match="boxes and crowds are both boxes"):
+    with pytest.raises(OptionError, match="boxes and crowds are both boxes"):
         apply_geometric(sample, kinds, whole)
     del kinds["box_label"]
     assert apply_geometric(sample, kinds, whole)["crowds"].tolist() == [[16, 2, 18, 4]]
@@ -249,7 +249,7 @@ def test_fields_are_told_by_a_schema_where_there_is_one() -> None:
 
 def test_a_random_step_needs_a_generator_and_gives_the_same_for_the_same() -> None:
     sample = {"image": picture(30, 20)}
-    with pytest.raises(RecipeError, match="RandomCrop is random"):
+    with pytest.raises(OptionError, match="RandomCrop is random"):
         apply(RandomCrop(5), sample)
     assert np.array_equal(apply(RandomCrop(5), sample, rng())["image"], apply(RandomCrop(5), sample, rng())["image"])
 

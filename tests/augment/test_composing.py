@@ -22,7 +22,7 @@ from penstock.augment import (
     views_of,
 )
 from penstock.augment.views import Views, window_views
-from penstock.errors import RecipeError
+from penstock.errors import OptionError
 from penstock.samples import Kind
 from view_reference import picture, seen
 
@@ -188,7 +188,7 @@ def one(step: Any, size: tuple[int, int], *uniforms: float) -> Views:
     ids=["padded then resized", "flipped then resized", "resized twice", "cut then padded", "two fills"],
 )
 def test_views_that_are_not_one_view_are_refused(first: Views, second: Views) -> None:
-    with pytest.raises(RecipeError, match="is not one view of the image"):
+    with pytest.raises(OptionError, match="is not one view of the image"):
         composed(first, second)
 
 

@@ -13,7 +13,7 @@ import penstock as ps
 from made_sources import Pictures
 from penstock.augment import Grey, Normalize
 from penstock.codecs.kernel.targets import Target, level_table
-from penstock.errors import RecipeError
+from penstock.errors import OptionError
 from penstock.samples import as_store
 from picture_making import write_picture
 from view_reference import picture
@@ -84,12 +84,12 @@ class Measured(Pictures):
     ],
 )
 def test_a_source_without_statistics_is_a_clear_error(source: Any, words: str) -> None:
-    with pytest.raises(RecipeError, match=words):
+    with pytest.raises(OptionError, match=words):
         Normalize("pack").resolved(as_store(source))
 
 
 def test_pack_statistics_must_be_known_before_they_are_used() -> None:
-    with pytest.raises(RecipeError, match="resolved"):
+    with pytest.raises(OptionError, match="resolved"):
         Normalize("pack").pixels(images(4), NONE)
 
 
@@ -115,15 +115,15 @@ def test_grey_is_chosen_once_for_all_frames_and_leaves_its_input_alone() -> None
 
 @pytest.mark.parametrize("step", [Grey(), Normalize()])
 def test_steps_on_pixels_refuse_what_was_normalised(step: Any) -> None:
-    with pytest.raises(RecipeError, match="Normalize goes last"):
+    with pytest.raises(OptionError, match="Normalize goes last"):
         step.pixels(Normalize().pixels(images(4), NONE), NONE)
 
 
 def test_statistics_of_pixels_from_0_to_1_are_refused_with_those_of_levels() -> None:
     fractions = ((0.485, 0.456, 0.406), (0.229, 0.224, 0.225))
-    with pytest.raises(ps.RecipeError, match=r"Multiply mean and std by 255: \(\(123\.675, 116\.28, 103\.53\)"):
+    with pytest.raises(ps.OptionError, match=r"Multiply mean and std by 255: \(\(123\.675, 116\.28, 103\.53\)"):
         Normalize(fractions)
     for task in (ps.Classification, ps.Detection, ps.Behaviour):
-        with pytest.raises(ps.RecipeError, match="Multiply mean and std by 255"):
+        with pytest.raises(ps.OptionError, match="Multiply mean and std by 255"):
             task(("a", "b"), normalize=fractions)  # type: ignore[operator]
     assert Normalize(((0.0, 0.0, 0.0), (1.0, 1.0, 1.0))).std == (1.0, 1.0, 1.0)  # floats of the same levels

@@ -23,7 +23,7 @@ from penstock.augment import (
     VerticalFlip,
     is_geometric,
 )
-from penstock.errors import RecipeError
+from penstock.errors import OptionError
 
 GEOMETRIC = (
     Resize(8),
@@ -101,7 +101,7 @@ def test_one_number_is_a_square() -> None:
 @pytest.mark.parametrize("size", [0, -3, 70000, 2.5, True, None, "eight", "8x", (8,), (8, 6, 3), (8, 0), (8, "6"), "0"])
 @pytest.mark.parametrize("step", [Resize, RandomResizedCrop, CenterCrop, RandomCrop])
 def test_a_wrong_size_is_refused(step: Any, size: Any) -> None:
-    with pytest.raises(RecipeError, match="size"):
+    with pytest.raises(OptionError, match="size"):
         step(size)
 
 
@@ -133,7 +133,7 @@ def test_a_wrong_size_is_refused(step: Any, size: Any) -> None:
     ],
 )
 def test_a_wrong_option_is_refused_with_what_is_legal(make: Any, words: str) -> None:
-    with pytest.raises(RecipeError) as caught:
+    with pytest.raises(OptionError) as caught:
         make()
     assert words in str(caught.value)
 

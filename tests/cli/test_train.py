@@ -93,7 +93,7 @@ def test_a_run_of_packs_opened_in_python_is_trained_and_evaluated_by_their_paths
     found = ps.evaluate(pair)
     assert (found.samples, ps.evaluate(pair, split="train").samples) == (6, 24)
     assert found.scores["accuracy"] == pytest.approx(pair.scores()["accuracy"])
-    with pytest.raises(ps.RecipeError, match="there is no 'test'"):
+    with pytest.raises(ps.OptionError, match="there is no 'test'"):
         ps.evaluate(pair, split="test")
 
 

@@ -15,7 +15,7 @@ from made_sources import pixels
 from penstock.codecs.headers import UnreadableImage, read_header
 from penstock.codecs.images import decode_image, decode_mask, encode_image, upright
 from penstock.codecs.resizing import resized, side_target
-from penstock.errors import RecipeError
+from penstock.errors import OptionError
 
 
 def save(image: Image.Image, form: str, **options: object) -> bytes:
@@ -115,7 +115,7 @@ def test_broken_images_raise_and_never_come_out_black(data: bytes) -> None:
 
 
 def test_an_unknown_codec_names_the_legal_ones() -> None:
-    with pytest.raises(RecipeError, match="jpeg, png, webp, raw"):
+    with pytest.raises(OptionError, match="jpeg, png, webp, raw"):
         encode_image(pixels(1), "avif")
 
 

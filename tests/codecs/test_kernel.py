@@ -21,7 +21,7 @@ from jpeg_making import SUBSAMPLINGS, jpeg, soft_picture, turned
 from penstock.codecs import kernel
 from penstock.codecs.images import decode_image, encode_image
 from penstock.codecs.kernel import Failure, Placed, Target, decode_range
-from penstock.errors import RecipeError
+from penstock.errors import OptionError
 
 
 @pytest.fixture(params=["kernel", "fallback"], autouse=True)
@@ -246,7 +246,7 @@ def test_a_place_outside_of_its_buffer_is_refused(place: tuple[int, int, int]) -
 
 
 def test_places_must_be_three_numbers_each() -> None:
-    with pytest.raises(RecipeError, match="n×3 whole numbers"):
+    with pytest.raises(OptionError, match="n×3 whole numbers"):
         Placed((b"",), np.zeros((2, 4), np.int64))
 
 
@@ -331,9 +331,9 @@ def test_wrong_arguments_are_refused_before_anything_is_written() -> None:
         (data, crops, flips, out),
     ]
     for arguments in wrong:
-        with pytest.raises(RecipeError):
+        with pytest.raises(OptionError):
             decode_range(*arguments, target)
-    with pytest.raises(RecipeError, match="when-twice"):
+    with pytest.raises(OptionError, match="when-twice"):
         decode_range([data], crops, flips, out, target, reduced="when-twise")  # type: ignore[arg-type]
     with pytest.raises((TypeError, BufferError)):
         decode_range([None], crops, flips, out, target)
@@ -370,10 +370,10 @@ def test_eight_threads_at_once_give_the_same_bits() -> None:
 
 def test_targets_say_what_is_wrong_with_them() -> None:
     for wrong in ({"width": 0}, {"height": 20000}, {"layout": "chw-float16"}, {"mean": (1.0, 2.0, 3.0)}):
-        with pytest.raises(RecipeError):
+        with pytest.raises(OptionError):
             Target(**{"width": 8, "height": 8, **wrong})  # type: ignore[arg-type]
     for values in ((0.0, 1.0, 1.0), (float("nan"), 1.0, 1.0)):
-        with pytest.raises(RecipeError):
+        with pytest.raises(OptionError):
             Target(8, 8, "chw-float32", std=values)
 
 

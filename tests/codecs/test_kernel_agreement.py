@@ -20,7 +20,7 @@ from penstock.codecs.headers import read_file_header
 from penstock.codecs.images import encode_image
 from penstock.codecs.kernel import Failure, Target, decode_range, fallback, pixels_range
 from penstock.codecs.kernel.targets import Job, checked_views
-from penstock.errors import RecipeError
+from penstock.errors import OptionError
 
 built = pytest.mark.skipif(kernel.native_extension() is None, reason="the kernel was not built")
 NORMALISED = Target(60, 40, "chw-float32", (120.0, 110.0, 100.0), (1.0, 1.0, 1.0))
@@ -296,7 +296,7 @@ def test_an_unknown_wish_is_an_error() -> None:
     answer = chosen(PENSTOCK_KERNEL="fast")
     assert answer.returncode != 0
     assert "PENSTOCK_KERNEL='fast' is not one of auto, fallback." in answer.stderr
-    assert RecipeError.__name__ in answer.stderr
+    assert OptionError.__name__ in answer.stderr
 
 
 def test_the_kernel_was_built_where_it_must_be() -> None:

@@ -15,7 +15,7 @@ from jpeg_making import SUBSAMPLINGS, jpeg, soft_picture, turned
 from penstock.codecs import kernel
 from penstock.codecs.images import decode_image, encode_image
 from penstock.codecs.kernel import Failure, Target, decode_range, pixels_range
-from penstock.errors import RecipeError
+from penstock.errors import OptionError
 
 MEAN, STD = (123.675, 116.28, 103.53), (58.395, 57.12, 57.375)
 MANY = settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -286,10 +286,10 @@ def test_wrong_arguments_are_refused_before_anything_is_written() -> None:
         (buffers, places, SMALL.row, flips, out.astype(np.float32)),
     ]
     for arguments in wrong:
-        with pytest.raises(RecipeError):
+        with pytest.raises(OptionError):
             pixels_range(*arguments, target)
     for fill in (-1, 256):
-        with pytest.raises(RecipeError, match=f"fill={fill} must be a level from 0 to 255"):
+        with pytest.raises(OptionError, match=f"fill={fill} must be a level from 0 to 255"):
             pixels_range(buffers, places, SMALL.row, flips, out, target, fill=fill)
     with pytest.raises((TypeError, BufferError)):
         pixels_range((None,), places, SMALL.row, flips, out, target)

@@ -20,7 +20,7 @@ from penstock.codecs.video import (
     frame_to_rgb,
     open_video,
 )
-from penstock.errors import RecipeError
+from penstock.errors import OptionError
 from penstock.geometry import Window
 from video_making import write_video
 
@@ -176,7 +176,7 @@ def test_better_quality_takes_more_bytes() -> None:
 
 
 def test_odd_sides_are_refused_with_the_nearest_even_size() -> None:
-    with pytest.raises(RecipeError, match="'226x130'"):
+    with pytest.raises(OptionError, match="'226x130'"):
         encode_gop([np.zeros((129, 225, 3), np.uint8)], 95)
 
 

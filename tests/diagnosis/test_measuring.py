@@ -18,7 +18,7 @@ from penstock.diagnosis.profiling import GilShare, Profile, profile
 from penstock.diagnosis.reading import measured_reading
 from penstock.diagnosis.runs import run_feed, run_model
 from penstock.diagnosis.spelling import Spelling
-from penstock.errors import RecipeError
+from penstock.errors import OptionError
 from penstock.flow.measuring.metrics import Costs, HopCost, Metrics
 from penstock.flow.measuring.sample_times import SampleTimes
 from penstock.flow.measuring.waits import Waiting
@@ -149,7 +149,7 @@ def test_a_stream_that_ends_at_once_is_measured_too() -> None:
 
 
 def test_a_flow_of_nothing_is_an_error() -> None:
-    with pytest.raises(RecipeError, match="no batch"):
+    with pytest.raises(OptionError, match="no batch"):
         run_feed(flow_of(Quick(0)), 0.1)
 
 

@@ -420,7 +420,7 @@ def test_substitutes_are_the_same_with_a_cache(tmp_path: Path, place: str) -> No
 
 
 def test_a_source_that_cannot_be_told_from_another_has_no_cache_on_disk(tmp_path: Path) -> None:
-    with pytest.raises(ps.RecipeError, match=r"EveryKind.*fingerprint\(\)"):
+    with pytest.raises(ps.OptionError, match=r"EveryKind.*fingerprint\(\)"):
         list(ps.Flow(EveryKind(4)).cache(tmp_path).batch(1, shapes="ragged"))
 
 
@@ -431,7 +431,7 @@ def test_a_function_that_cannot_be_told_from_another_has_no_cache_on_disk(tmp_pa
         with lock:
             return sample
 
-    with pytest.raises(ps.RecipeError, match="lock"):
+    with pytest.raises(ps.OptionError, match="lock"):
         list(ps.Flow(Counted(4)).map(locked).cache(tmp_path).batch(1))
 
 
@@ -439,7 +439,7 @@ def test_what_a_pack_cannot_store_is_said(tmp_path: Path) -> None:
     def listing(sample: dict[str, Any]) -> dict[str, Any]:
         return {**sample, "note": {"a": 1}}
 
-    with pytest.raises(ps.RecipeError, match=r"'note' is dict.*memory"):
+    with pytest.raises(ps.OptionError, match=r"'note' is dict.*memory"):
         list(ps.Flow(Counted(4)).map(listing).cache(tmp_path).batch(1))
 
 
@@ -447,12 +447,12 @@ def test_samples_that_differ_in_type_are_said(tmp_path: Path) -> None:
     def uneven(sample: dict[str, Any]) -> dict[str, Any]:
         return {**sample, "label": 1.5 if sample["label"] else 1}
 
-    with pytest.raises(ps.RecipeError, match=r"sample 1: 'label' is float64"):
+    with pytest.raises(ps.OptionError, match=r"sample 1: 'label' is float64"):
         list(ps.Flow(Counted(4)).map(uneven).cache(tmp_path).batch(1))
 
 
 def test_a_cache_after_a_random_step_is_refused() -> None:
-    with pytest.raises(ps.RecipeError, match="every epoch would see the same"):
+    with pytest.raises(ps.OptionError, match="every epoch would see the same"):
         list(ps.Flow(Counted()).map(ps.augment.RandomCrop(8)).cache().batch(2))
 
 

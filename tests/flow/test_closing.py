@@ -44,7 +44,7 @@ def test_close_ends_an_epoch_under_way_and_its_iterator_says_so(executor: str) -
     next(batches)
     flow.close()
     assert held().processes <= before.processes and held().threads <= before.threads
-    with pytest.raises(ps.RecipeError, match="closed while an epoch was under way"):
+    with pytest.raises(ps.OptionError, match="closed while an epoch was under way"):
         next(batches)
     assert len(list(flow.epoch(0))) == 16  # the flow itself can be used again
     flow.close()
@@ -82,7 +82,7 @@ def test_an_iterator_that_waits_in_another_thread_is_told() -> None:
         try:
             for _ in batches:
                 pass
-        except ps.RecipeError as error:
+        except ps.OptionError as error:
             raised.append(error)
 
     consumer = threading.Thread(target=consume)
@@ -104,7 +104,7 @@ def test_close_ends_a_stream_under_way() -> None:
     next(batches)
     flow.close()
     assert held().threads <= before.threads
-    with pytest.raises(ps.RecipeError, match="closed while an epoch was under way"):
+    with pytest.raises(ps.OptionError, match="closed while an epoch was under way"):
         next(batches)
 
 

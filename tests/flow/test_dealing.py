@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from penstock.errors import RecipeError
+from penstock.errors import OptionError
 from penstock.flow.order.batches import Deal
 
 LENGTHS, BATCHES, RANKS = st.integers(0, 200), st.integers(1, 40), st.integers(1, 9)
@@ -93,5 +93,5 @@ def test_without_an_end_every_batch_is_full() -> None:
     ],
 )
 def test_what_cannot_be_dealt_is_said(options: dict[str, int], words: str) -> None:
-    with pytest.raises(RecipeError, match=words):
+    with pytest.raises(OptionError, match=words):
         Deal(**{"length": 10, "batch_size": 5, **options})  # type: ignore[arg-type]

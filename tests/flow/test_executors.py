@@ -246,7 +246,7 @@ def test_a_function_that_cannot_be_sent_is_named_before_anything_starts(executor
             return sample
 
     with pytest.raises(
-        ps.RecipeError, match=r"step 2, map\(.*locked\): this function cannot be sent.*inside the"
+        ps.OptionError, match=r"step 2, map\(.*locked\): this function cannot be sent.*inside the"
     ) as caught:
         next(iter(pictures(executor).map(locked).batch(8)))
     assert 'executor="thread"' in str(caught.value) and "lock" in str(caught.value)
@@ -259,7 +259,7 @@ def test_a_source_that_cannot_be_sent_is_named() -> None:
             super().__init__(10)
             self.lock = threading.Lock()
 
-    with pytest.raises(ps.RecipeError, match="the source Locked cannot be sent"):
+    with pytest.raises(ps.OptionError, match="the source Locked cannot be sent"):
         next(iter(ps.Flow(Locked(), executor="process", workers=2).batch(5)))
 
 
@@ -269,7 +269,7 @@ def test_a_result_that_cannot_be_sent_is_an_error_that_says_so(executor: str) ->
         return {**batch, "lock": threading.Lock()}
 
     flow = pictures(executor).batch(8).map(with_lock, batched=True)
-    with pytest.raises(ps.RecipeError, match="what the functions of this flow made cannot be sent"):
+    with pytest.raises(ps.OptionError, match="what the functions of this flow made cannot be sent"):
         next(iter(flow))
     flow.close()
 
@@ -310,7 +310,7 @@ def test_a_module_that_workers_cannot_import_is_named(tmp_path: Path) -> None:
     try:
         flow = pictures("process").map(module.function).batch(8)
         with pytest.raises(
-            ps.RecipeError, match="could not load this flow: ModuleNotFoundError.*only_here.*importable"
+            ps.OptionError, match="could not load this flow: ModuleNotFoundError.*only_here.*importable"
         ):
             next(iter(flow))
     finally:
@@ -405,7 +405,7 @@ def test_without_nameless_memory_there_are_threads_only(monkeypatch: pytest.Monk
     monkeypatch.delattr(os, "memfd_create")
     assert not sharing.is_available()
     assert chosen(pictures("auto", 4).batch(8)).kind == "thread"
-    with pytest.raises(ps.RecipeError, match="executor='process' needs Linux"):
+    with pytest.raises(ps.OptionError, match="executor='process' needs Linux"):
         next(iter(pictures("process").batch(8)))
 
 

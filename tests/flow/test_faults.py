@@ -304,7 +304,7 @@ def test_a_flow_works_in_a_forked_process_and_goes_on_in_the_first(executor: str
     workers = held().processes
 
     def in_the_fork() -> bool:
-        with pytest.raises(ps.RecipeError, match="begun in another process"):
+        with pytest.raises(ps.OptionError, match="begun in another process"):
             next(batches)
         is_same = checksums(flow, 1) == expected[1]
         flow.close()

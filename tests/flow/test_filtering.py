@@ -170,7 +170,7 @@ def test_a_folder_that_cannot_be_written_to_is_no_reason_to_fail(memory: Path, m
 
 @pytest.mark.parametrize("answer", [1, None, "yes", np.int64(1), np.array([True])])
 def test_an_answer_that_is_not_true_or_false_is_refused(answer: Any) -> None:
-    with pytest.raises(ps.RecipeError, match=r"filter: .* gave .* for sample 0 \(pictures/0.png\)"):
+    with pytest.raises(ps.OptionError, match=r"filter: .* gave .* for sample 0 \(pictures/0.png\)"):
         indices(ps.Flow(Counted(4)).filter(lambda sample: answer).batch(2))
 
 
@@ -203,5 +203,5 @@ def test_bad_samples_are_left_out_and_counted_where_substitutes_are_wanted(memor
 
 
 def test_a_filter_after_shuffle_is_refused() -> None:
-    with pytest.raises(ps.RecipeError, match="must come before shuffle"):
+    with pytest.raises(ps.OptionError, match="must come before shuffle"):
         len(ps.Flow(Counted(4)).shuffle().filter(is_first_class).batch(2))

@@ -15,7 +15,7 @@ from tests.flow.small_flows import flat, indices, numbers
 import penstock as ps
 from made_sources import Numbers, Pictures
 from penstock.augment import RandomResizedCrop
-from penstock.errors import RecipeError
+from penstock.errors import OptionError
 
 
 @pytest.fixture(scope="module")
@@ -82,7 +82,7 @@ def test_an_epoch_of_nothing_has_no_batches() -> None:
 
 @pytest.mark.parametrize("number", [-1, 1.5, True, "1"])
 def test_an_epoch_is_a_number_from_0(number: Any) -> None:
-    with pytest.raises(RecipeError, match="must be a whole number from 0"):
+    with pytest.raises(OptionError, match="must be a whole number from 0"):
         numbers().batch(4).epoch(number)
 
 
@@ -164,7 +164,7 @@ def test_the_first_batch_after_a_restore_costs_no_batches_before_it() -> None:
 )
 def test_a_state_of_another_plan_is_refused(other: Any) -> None:
     state = numbers().shuffle().batch(6).state()
-    with pytest.raises(RecipeError, match="belongs to another plan .* source, seed, steps and global batch"):
+    with pytest.raises(OptionError, match="belongs to another plan .* source, seed, steps and global batch"):
         other().restore(state)
 
 
@@ -187,13 +187,13 @@ def test_how_a_flow_runs_is_no_part_of_its_state() -> None:
 )
 def test_a_state_that_was_edited_is_refused(change: dict[str, Any], words: str) -> None:
     flow = numbers().shuffle().batch(6)
-    with pytest.raises(RecipeError, match=words):
+    with pytest.raises(OptionError, match=words):
         flow.restore({**flow.state(), **change})
 
 
 @pytest.mark.parametrize("state", [None, 5, [], {}, "state"])
 def test_what_is_no_state_is_refused(state: Any) -> None:
-    with pytest.raises(RecipeError, match="restore takes what"):
+    with pytest.raises(OptionError, match="restore takes what"):
         numbers().batch(6).restore(state)
 
 
@@ -231,12 +231,12 @@ def test_more_ranks_go_on_with_nothing_where_they_leave_the_last_batch_out() -> 
 
 @pytest.mark.parametrize("seed", [2**64, -(2**63) - 1])
 def test_seeds_of_more_than_64_bits_are_refused(seed: int) -> None:
-    with pytest.raises(RecipeError, match="must be a number of 64 bits"):
+    with pytest.raises(OptionError, match="must be a number of 64 bits"):
         ps.Flow(Pictures(4), seed=seed)
 
 
 def test_the_largest_epoch_runs_and_the_next_is_refused() -> None:
     flow = ps.Flow(Pictures(4), workers=0).shuffle().batch(4)
     assert sorted(next(flow.epoch(2**63 - 1))["index"].tolist()) == [0, 1, 2, 3]
-    with pytest.raises(RecipeError, match="is too large"):
+    with pytest.raises(OptionError, match="is too large"):
         flow.epoch(2**63)

@@ -13,7 +13,7 @@ from tests.flow.small_flows import assert_as_reference, doubled, flat, numbers, 
 import penstock as ps
 from made_sources import EveryKind, Numbers, Pictures
 from penstock.augment import CenterCrop, Grey, Normalize, RandomCrop, Resize
-from penstock.errors import DataError, HopError, RecipeError
+from penstock.errors import DataError, HopError, OptionError
 
 
 @pytest.fixture(scope="module")
@@ -60,7 +60,7 @@ def test_padded_batches_tell_sizes_and_ragged_ones_keep_them() -> None:
 
 def test_a_fill_that_a_field_cannot_hold_is_refused() -> None:
     for fill in (-1, 300, 0.5, float("nan")):
-        with pytest.raises(RecipeError, match="'image' is uint8, which cannot hold"):
+        with pytest.raises(OptionError, match="'image' is uint8, which cannot hold"):
             list(ps.Flow(EveryKind(9)).batch(4, shapes="padded", fill=fill))
 
 
@@ -106,7 +106,7 @@ def test_values_of_another_type_that_keep_their_number_are_batched() -> None:
 
 @pytest.mark.parametrize("shapes", ["fixed"])
 def test_fields_of_another_size_need_a_word(shapes: Any) -> None:
-    with pytest.raises(RecipeError, match='shapes="ragged".*shapes="padded"'):
+    with pytest.raises(OptionError, match='shapes="ragged".*shapes="padded"'):
         list(ps.Flow(EveryKind(9)).map(Resize((8, 8))).batch(4, shapes=shapes))
 
 
@@ -232,7 +232,7 @@ def test_numbers_of_other_types_that_fit_are_taken() -> None:
 
 
 def test_a_function_on_batches_must_give_a_batch() -> None:
-    with pytest.raises(RecipeError, match="of map\\(batched=True\\) gave ndarray and must return a dict"):
+    with pytest.raises(OptionError, match="of map\\(batched=True\\) gave ndarray and must return a dict"):
         list(numbers().batch(4).map(lambda batch: batch["value"], batched=True))
 
 

@@ -14,7 +14,7 @@ from tests.flow.small_flows import flat, indices, numbers, pictures
 import penstock as ps
 from made_sources import Pictures
 from penstock.augment import Resize
-from penstock.errors import HopError, RecipeError
+from penstock.errors import HopError, OptionError
 from penstock.flow.budget import Budget, process_budget
 
 
@@ -54,7 +54,7 @@ def test_memory_goes_round_when_batches_are_dropped() -> None:
 
 def test_a_batch_that_does_not_fit_is_an_error_with_numbers() -> None:
     flow = pictures(400, memory="100 KB").batch(300)
-    with pytest.raises(RecipeError, match=r'one batch takes 0\.7 MB.*memory="4 GB"'):
+    with pytest.raises(OptionError, match=r'one batch takes 0\.7 MB.*memory="4 GB"'):
         next(flow.epoch())
 
 
@@ -91,7 +91,7 @@ def test_the_budget_is_given_back_however_an_epoch_ends(small_budget: Budget) ->
 
 @pytest.mark.parametrize("memory", [0, -5, "much", "5 apples", True, 1.5])
 def test_a_memory_that_is_no_size_is_refused(memory: Any) -> None:
-    with pytest.raises(RecipeError, match='"auto", a number of bytes, or a size such as "2 GB"'):
+    with pytest.raises(OptionError, match='"auto", a number of bytes, or a size such as "2 GB"'):
         numbers(memory=memory)
 
 

@@ -13,7 +13,7 @@ from tests.flow.small_flows import doubled, flat, indices, numbers, pictures, sh
 import penstock as ps
 from made_sources import Numbers, Pictures
 from penstock.augment import HorizontalFlip, RandomCrop, Resize
-from penstock.errors import HopError, RecipeError
+from penstock.errors import HopError, OptionError
 
 # How many
 
@@ -29,7 +29,7 @@ def test_length_counts_batches() -> None:
 
 def test_a_flow_without_end_has_no_length_and_goes_on() -> None:
     flow = numbers().shuffle().repeat().batch(6)
-    with pytest.raises(RecipeError, match="this flow has no end"):
+    with pytest.raises(OptionError, match="this flow has no end"):
         len(flow)
     found = flat(islice(flow, 30))
     passes = [found[start : start + 20] for start in range(0, 180, 20)]
@@ -45,7 +45,7 @@ def test_a_flow_without_end_resumes_and_has_one_epoch() -> None:
         expected = next(running)["index"].tolist()
         flow.restore(state)
         assert next(flow.epoch())["index"].tolist() == expected
-        with pytest.raises(RecipeError, match="a flow without end has one epoch, number 0"):
+        with pytest.raises(OptionError, match="a flow without end has one epoch, number 0"):
             flow.epoch(1)
 
 
@@ -121,7 +121,7 @@ def test_where_takes_names_numbers_lists_and_functions() -> None:
     ],
 )
 def test_a_wrong_where_says_what_there_is(columns: dict[str, Any], words: str) -> None:
-    with pytest.raises(RecipeError, match=words):
+    with pytest.raises(OptionError, match=words):
         list(pictures().where(**columns).batch(4))
 
 
@@ -163,11 +163,11 @@ def test_a_mix_until_all_sees_everything() -> None:
 
 
 def test_flows_of_different_fields_cannot_be_mixed() -> None:
-    with pytest.raises((RecipeError, HopError), match="differ|other samples"):
+    with pytest.raises((OptionError, HopError), match="differ|other samples"):
         list(ps.mix([pictures(), numbers()]).batch(4))
-    with pytest.raises(RecipeError, match="flow 1 is batched already. Mix samples, then call batch once"):
+    with pytest.raises(OptionError, match="flow 1 is batched already. Mix samples, then call batch once"):
         ps.mix([numbers(), numbers().batch(4)])
-    with pytest.raises(RecipeError, match="mix needs at least one flow"):
+    with pytest.raises(OptionError, match="mix needs at least one flow"):
         ps.mix([])
 
 
@@ -215,5 +215,5 @@ MISTAKES = {
 @pytest.mark.parametrize("mistake", MISTAKES)
 def test_a_mistake_in_a_plan_names_the_remedy(mistake: str) -> None:
     make, words = MISTAKES[mistake]
-    with pytest.raises((RecipeError, HopError), match=words):
+    with pytest.raises((OptionError, HopError), match=words):
         make()

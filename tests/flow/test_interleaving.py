@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import penstock as ps
 from made_sources import Pictures
-from penstock.errors import RecipeError
+from penstock.errors import OptionError
 from penstock.flow.order.selection import interleaved
 
 FILES = st.lists(st.integers(0, 12), max_size=12)
@@ -86,7 +86,7 @@ def test_a_million_samples_come_once_each() -> None:
 @pytest.mark.parametrize("wrong", ["cycle_length", "block_length"])
 def test_what_cannot_be_interleaved_is_said(wrong: str) -> None:
     options = {"cycle_length": 1, "block_length": 1, wrong: 0}
-    with pytest.raises(RecipeError, match=f"{wrong}=0"):
+    with pytest.raises(OptionError, match=f"{wrong}=0"):
         interleaved(np.array([0]), np.array([3]), **options)
 
 
@@ -128,7 +128,7 @@ def test_files_of_records_take_turns(tmp_path: Path) -> None:
     ],
 )
 def test_interleaving_that_would_change_nothing_is_an_error(source: Any, options: dict[str, Any], words: str) -> None:
-    with pytest.raises(RecipeError, match=words):
+    with pytest.raises(OptionError, match=words):
         order_of(source, **options)
 
 

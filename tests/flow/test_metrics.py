@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import penstock as ps
-from penstock.errors import RecipeError
+from penstock.errors import OptionError
 from penstock.flow.flow import Flow
 from penstock.flow.measuring.metrics import (
     FAMILIES,
@@ -168,9 +168,9 @@ def test_a_flow_logs_each_epoch_also_one_that_is_left(tmp_path: Path) -> None:
 
 def test_a_log_that_cannot_be_written_is_said_at_once(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
-    with pytest.raises(RecipeError, match="cannot be logged"):
+    with pytest.raises(OptionError, match="cannot be logged"):
         Flow(Numbers()).batch(8).log_metrics(tmp_path / "file" / "metrics.jsonl")
-    with pytest.raises(RecipeError, match="more than 0"):
+    with pytest.raises(OptionError, match="more than 0"):
         Flow(Numbers()).batch(8).log_metrics(tmp_path / "metrics.jsonl", every_seconds=0)
 
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from penstock.errors import RecipeError
+from penstock.errors import OptionError
 from penstock.flow.order.orders import Draws, Everything, Repeated, Shuffled
 from penstock.flow.order.sampling import Mixed, counts, integer_weights, occurrence, scheduled
 
@@ -180,10 +180,10 @@ def test_weights_mean_what_is_written() -> None:
     ],
 )
 def test_what_cannot_be_mixed_is_said(lengths: list[int], weights: list[float], words: str) -> None:
-    with pytest.raises(RecipeError, match=words):
+    with pytest.raises(OptionError, match=words):
         Mixed(members(lengths), weights)
 
 
 def test_an_unknown_end_is_said() -> None:
-    with pytest.raises(RecipeError, match="until='longest' is not one of first, all"):
+    with pytest.raises(OptionError, match="until='longest' is not one of first, all"):
         Mixed(members([5, 5]), (1, 1), "longest")  # type: ignore[arg-type]

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from penstock.errors import RecipeError
+from penstock.errors import OptionError
 from penstock.flow.order.orders import Draws, Everything, Order, Picked, Repeated, Shuffled, Sliced, WindowShuffled
 from penstock.flow.order.sampling import Mixed, Weighted
 
@@ -139,11 +139,11 @@ def test_an_endless_order_goes_through_all_epochs() -> None:
 
 def test_what_cannot_be_ordered_is_said() -> None:
     endless = Repeated(Everything(3))
-    with pytest.raises(RecipeError, match=r"shuffle\(\) needs a flow with an end. Call it before repeat\(\)"):
+    with pytest.raises(OptionError, match=r"shuffle\(\) needs a flow with an end. Call it before repeat\(\)"):
         Shuffled(endless, 1, 0)
-    with pytest.raises(RecipeError, match="times=0"):
+    with pytest.raises(OptionError, match="times=0"):
         Repeated(Everything(3), 0)
-    with pytest.raises(RecipeError, match="no samples to repeat"):
+    with pytest.raises(OptionError, match="no samples to repeat"):
         Repeated(Everything(0))
 
 

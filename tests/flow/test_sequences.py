@@ -114,7 +114,7 @@ def test_functions_on_items_say_batched() -> None:
     ],
 )
 def test_steps_on_samples_are_refused_on_items_with_a_way_out(add: Any) -> None:
-    with pytest.raises(ps.RecipeError, match="unbatch=True|batched already"):
+    with pytest.raises(ps.OptionError, match="unbatch=True|batched already"):
         add(ps.Flow(ps.from_sequence(Batches())))
 
 
@@ -151,7 +151,7 @@ def test_names_of_items_follow_from_what_they_are() -> None:
     assert set(named_item(({"left": x, "right": x}, y), None, 0)) == {"left", "right", "y"}
     assert set(named_item({"image": x, "label": y}, None, 0)) == {"image", "label"}
     for item, names in ((({"y": x}, y), None), ((x, y, y, y), None), ({"a": x}, ("b",)), ((x, y), ("a",))):
-        with pytest.raises(ps.RecipeError, match="item 3"):
+        with pytest.raises(ps.OptionError, match="item 3"):
             named_item(item, names, 3)
 
 
@@ -236,11 +236,11 @@ def test_a_sequence_that_changes_its_length_is_said(later: int, unbatch: bool) -
         assert len(flow) == 6
         return flow
 
-    with pytest.raises(ps.RecipeError, match=words):
+    with pytest.raises(ps.OptionError, match=words):
         list(flow_of(Changing(later, at_end=False)))
     flow = flow_of(Changing(later, at_end=True))
     assert flat(flow) == list(range(22))
-    with pytest.raises(ps.RecipeError, match=words):
+    with pytest.raises(ps.OptionError, match=words):
         list(flow)
 
 
@@ -291,7 +291,7 @@ def test_items_of_different_sizes_are_measured_once() -> None:
 
 
 def test_an_item_in_the_middle_that_is_not_as_long_as_thought_is_said() -> None:
-    with pytest.raises(ps.RecipeError, match='item 2 has 3 samples, and 4 were expected.*unbatch="measured"'):
+    with pytest.raises(ps.OptionError, match='item 2 has 3 samples, and 4 were expected.*unbatch="measured"'):
         list(ps.Flow(ps.from_sequence(Bumpy(), unbatch=True)).batch(4))
     flow = ps.Flow(ps.from_sequence(Bumpy(), unbatch="measured")).batch(100)
     assert labels(flow) == [[*range(11), *range(12, 22)]]
@@ -521,7 +521,7 @@ def test_a_dataset_that_lies_about_its_length_is_named_with_the_sample() -> None
 
 
 def words_for(wrong: Any) -> str:
-    with pytest.raises(ps.RecipeError, match=r"Flow takes a Source") as raised:
+    with pytest.raises(ps.OptionError, match=r"Flow takes a Source") as raised:
         ps.Flow(wrong)
     return str(raised.value)
 
@@ -536,7 +536,7 @@ def test_a_flow_says_how_to_hand_it_what_is_no_source() -> None:
 
 @pytest.mark.parametrize("wrong", [3, iter([]), lambda: None])
 def test_what_is_no_sequence_is_refused(wrong: Any) -> None:
-    with pytest.raises(ps.RecipeError, match=r"from_sequence takes an object with len and \[i\]"):
+    with pytest.raises(ps.OptionError, match=r"from_sequence takes an object with len and \[i\]"):
         ps.from_sequence(wrong)
 
 
@@ -545,7 +545,7 @@ def test_a_sequence_without_a_length_is_refused() -> None:
         def __len__(self) -> int:
             raise NotImplementedError
 
-    with pytest.raises(ps.RecipeError, match="has no length"):
+    with pytest.raises(ps.OptionError, match="has no length"):
         len(ps.Flow(ps.from_sequence(Endless())))
 
 
@@ -553,7 +553,7 @@ def test_a_sequence_without_a_length_is_refused() -> None:
     "options", [{"unbatch": "often"}, {"names": "xy"}, {"items": "rows"}, {"items": "samples", "unbatch": True}]
 )
 def test_wrong_options_are_refused(options: Any) -> None:
-    with pytest.raises(ps.RecipeError):
+    with pytest.raises(ps.OptionError):
         ps.from_sequence(Batches(), **options)
 
 

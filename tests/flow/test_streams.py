@@ -238,7 +238,7 @@ def test_tuples_have_names_and_arrays_are_images() -> None:
     assert batch["image"].shape == (4, 6, 6, 3) and batch["label"].tolist() == [0, 1, 2, 3]
     [batch] = ps.Flow(ps.from_generator(lambda: (pixels(n) for n in range(4)))).map(ps.augment.Grey()).batch(4)
     assert batch["image"].shape == (4, 24, 32, 3)
-    with pytest.raises(ps.RecipeError, match=r"stream 0 .*sample 0 is a tuple of 2.*names="):
+    with pytest.raises(ps.OptionError, match=r"stream 0 .*sample 0 is a tuple of 2.*names="):
         list(ps.Flow(ps.from_generator(lambda: [(1, 2)])).batch(1))
 
 
@@ -382,7 +382,7 @@ def test_leaving_an_epoch_gives_all_bytes_back() -> None:
 
 def test_a_buffer_that_does_not_fit_is_said_and_never_made_smaller_in_silence() -> None:
     flow = ps.Flow(ps.from_generator(counted(500)), memory=64 * 1024).shuffle(window=400).batch(4)
-    with pytest.raises(ps.RecipeError, match=r"no room for 400 samples.*shuffle\(window=…\)"):
+    with pytest.raises(ps.OptionError, match=r"no room for 400 samples.*shuffle\(window=…\)"):
         list(flow)
 
 
@@ -404,13 +404,13 @@ def test_reading_ahead_stays_within_the_budget_and_the_batches_that_are_wanted()
 
 def test_a_batch_that_the_budget_has_no_room_for_is_said() -> None:
     flow = ps.Flow(ps.from_generator(counted(500)), memory=4096).batch(64)
-    with pytest.raises(ps.RecipeError, match=r"take.* MB, and the memory budget has no room"):
+    with pytest.raises(ps.OptionError, match=r"take.* MB, and the memory budget has no room"):
         list(flow)
 
 
 def test_a_stream_without_samples_has_no_batches() -> None:
     assert list(ps.Flow(ps.from_generator(list)).batch(4)) == []
-    with pytest.raises(ps.RecipeError, match="nothing to repeat"):
+    with pytest.raises(ps.OptionError, match="nothing to repeat"):
         next(iter(ps.Flow(ps.from_generator(list)).repeat().batch(4)))
 
 
@@ -419,11 +419,11 @@ def test_the_length_is_known_where_it_was_told() -> None:
     assert len(ps.Flow(stream).batch(4)) == 6
     assert len(ps.Flow(stream).skip(3).repeat(2).take(9).batch(4, drop_last=True).repeat(3)) == 6
     assert len(list(ps.Flow(stream).skip(3).repeat(2).take(9).batch(4, drop_last=True).repeat(3))) == 6
-    with pytest.raises(ps.RecipeError, match=r"from_generator\(…, length=n\)"):
+    with pytest.raises(ps.OptionError, match=r"from_generator\(…, length=n\)"):
         len(ps.Flow(ps.from_generator(counted())).batch(4))
-    with pytest.raises(ps.RecipeError, match="without a filter"):
+    with pytest.raises(ps.OptionError, match="without a filter"):
         len(ps.Flow(stream).filter(lambda sample: True).batch(4))
-    with pytest.raises(ps.RecipeError, match="no end"):
+    with pytest.raises(ps.OptionError, match="no end"):
         len(ps.Flow(stream).repeat().batch(4))
 
 
@@ -438,7 +438,7 @@ def test_an_endless_stream_has_one_epoch() -> None:
     batches = flow.epoch()
     assert values(islice(batches, 3)) == [[0, 1, 2, 3], [4, 0, 1, 2], [3, 4, 0, 1]]
     batches.close()  # type: ignore[attr-defined]
-    with pytest.raises(ps.RecipeError, match="one epoch"):
+    with pytest.raises(ps.OptionError, match="one epoch"):
         flow.epoch(1)
 
 
@@ -490,7 +490,7 @@ def test_a_generator_without_end_has_epochs_of_a_known_length_by_take() -> None:
     assert "samples without end" in flow.explain()
     for epoch in range(2):
         assert [value for batch in flow for value in batch["value"]] == [1000 * epoch + number for number in range(12)]
-    with pytest.raises(ps.RecipeError, match="no end.*take"):
+    with pytest.raises(ps.OptionError, match="no end.*take"):
         len(ps.Flow(stream).batch(4))
 
 
@@ -567,21 +567,21 @@ def test_what_a_stream_cannot_do_is_said_when_it_is_asked_for() -> None:
         lambda: flow.batch(4).state(),
         lambda: ps.Flow(ps.from_generator(counted()), on_bad_sample="substitute"),
     ):
-        with pytest.raises(ps.RecipeError):
+        with pytest.raises(ps.OptionError):
             ask()
 
 
 def test_resume_is_refused_with_what_to_do() -> None:
     flow = ps.Flow(ps.from_generator(counted())).batch(4)
-    with pytest.raises(ps.RecipeError, match=r"cannot be resumed exactly.*[Pp]ack"):
+    with pytest.raises(ps.OptionError, match=r"cannot be resumed exactly.*[Pp]ack"):
         flow.state()
-    with pytest.raises(ps.RecipeError, match="cannot be resumed exactly"):
+    with pytest.raises(ps.OptionError, match="cannot be resumed exactly"):
         flow.restore(ps.Flow(Numbered()).batch(4).state())
 
 
 @pytest.mark.parametrize("wrong", [3, [], counted()(), [counted()()], "text"])
 def test_what_is_no_function_is_refused(wrong: Any) -> None:
-    with pytest.raises(ps.RecipeError, match="from_generator"):
+    with pytest.raises(ps.OptionError, match="from_generator"):
         ps.from_generator(wrong)
 
 

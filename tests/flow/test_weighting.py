@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from penstock.errors import RecipeError
+from penstock.errors import OptionError
 from penstock.flow.order.orders import Draws, Everything, Picked, Repeated
 from penstock.flow.order.sampling import Weighted, balanced_weights
 
@@ -86,18 +86,18 @@ def test_balanced_weights_make_every_class_equally_likely() -> None:
     ],
 )
 def test_weights_that_cannot_be_drawn_from_are_said(weights: Any, words: str) -> None:
-    with pytest.raises(RecipeError, match=words):
+    with pytest.raises(OptionError, match=words):
         Weighted(Everything(3), weights, 5, 7, 0)
 
 
 def test_what_cannot_be_sampled_is_said() -> None:
-    with pytest.raises(RecipeError, match="count=-1"):
+    with pytest.raises(OptionError, match="count=-1"):
         Weighted(Everything(3), [1, 1, 1], -1, 7, 0)
-    with pytest.raises(RecipeError, match=r"sample\(\) needs a flow with an end"):
+    with pytest.raises(OptionError, match=r"sample\(\) needs a flow with an end"):
         Weighted(Repeated(Everything(3)), [1, 1, 1], 5, 7, 0)
-    with pytest.raises(RecipeError, match="no sample has one"):
+    with pytest.raises(OptionError, match="no sample has one"):
         balanced_weights(np.array([-1, -1]))
-    with pytest.raises(RecipeError, match="one class number for each sample, got float64"):
+    with pytest.raises(OptionError, match="one class number for each sample, got float64"):
         balanced_weights(np.array([0.5, 1.0]))
-    with pytest.raises(RecipeError, match=r"shape \(2, 2\)"):
+    with pytest.raises(OptionError, match=r"shape \(2, 2\)"):
         balanced_weights(np.zeros((2, 2), np.int64))

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from penstock.errors import RecipeError
+from penstock.errors import OptionError
 from penstock.flow.order.orders import Everything, Repeated, WindowShuffled, mixing_quality, window_limits
 
 
@@ -115,7 +115,7 @@ def _window_sizes(order: WindowShuffled, epoch: int) -> NDArray[np.int64]:
 
 
 def test_what_cannot_be_shuffled_in_windows_is_said() -> None:
-    with pytest.raises(RecipeError, match="window=0"):
+    with pytest.raises(OptionError, match="window=0"):
         made([3, 3], 0)
-    with pytest.raises(RecipeError, match="needs a flow with an end"):
+    with pytest.raises(OptionError, match="needs a flow with an end"):
         WindowShuffled(Repeated(Everything(3)), np.array([0]), 1, 7, 0)

@@ -47,7 +47,7 @@ def test_an_error_in_a_function_of_batches_in_a_filter_and_in_a_generator_shows_
 
 def test_a_window_of_samples_is_told_that_it_counts_shards() -> None:
     with pytest.raises(
-        ps.RecipeError, match=r"shuffle\(window=10,000\) counts shards, not samples.*there are 1 of them"
+        ps.OptionError, match=r"shuffle\(window=10,000\) counts shards, not samples.*there are 1 of them"
     ):
         list(flow().shuffle(10_000).batch(2, shapes="ragged"))
     assert len(list(flow().shuffle(8).batch(2, shapes="ragged"))) == 6
@@ -71,7 +71,7 @@ def test_a_window_of_samples_is_told_that_it_counts_shards() -> None:
     ],
 )
 def test_a_mistake_is_an_error_when_it_is_written(write: Any, words: str) -> None:
-    with pytest.raises(ps.RecipeError, match=words):
+    with pytest.raises(ps.OptionError, match=words):
         write()
 
 
@@ -119,7 +119,7 @@ def test_a_device_that_is_not_there_is_said_in_our_words() -> None:
     torch = pytest.importorskip("torch")
     if torch.cuda.is_available():
         pytest.skip("there is a CUDA device")
-    with pytest.raises(ps.RecipeError, match="torch sees no CUDA device here"):
+    with pytest.raises(ps.OptionError, match="torch sees no CUDA device here"):
         flow().batch(2).to_torch("cuda")
-    with pytest.raises(ps.RecipeError, match="no such device"):
+    with pytest.raises(ps.OptionError, match="no such device"):
         flow().batch(2).to_torch("cudaa")

@@ -154,9 +154,9 @@ def test_labels_need_one_row_for_each_image() -> None:
 
 
 def test_unknown_options_name_the_nearest() -> None:
-    with pytest.raises(ps.RecipeError, match=r"Arrays has no option 'clases'. Did you mean 'classes'\?"):
+    with pytest.raises(ps.OptionError, match=r"Arrays has no option 'clases'. Did you mean 'classes'\?"):
         ps.Arrays(pictures(), clases="a")
-    with pytest.raises(ps.RecipeError, match="layout='cwh' is not one of auto, hwc, chw"):
+    with pytest.raises(ps.OptionError, match="layout='cwh' is not one of auto, hwc, chw"):
         ps.Arrays(pictures(), layout="cwh")
 
 

@@ -142,7 +142,7 @@ def test_a_point_outside_its_image_is_a_problem(tmp_path: Path) -> None:
 def test_points_need_a_buffer(tmp_path: Path) -> None:
     with pytest.raises(ps.DataError, match="point_buffer"):
         read(tmp_path, "x,y\n20,10\n", name="a.csv")
-    with pytest.raises(ps.RecipeError, match="above 0, or metres"):
+    with pytest.raises(ps.OptionError, match="above 0, or metres"):
         read(tmp_path, "x,y\n20,10\n", name="a.csv", point_buffer=-1)
 
 

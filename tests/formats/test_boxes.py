@@ -192,7 +192,7 @@ def test_classes_are_a_list_a_text_or_a_file(tmp_path: Path, classes: Any) -> No
 
 @pytest.mark.parametrize("classes", ["", [], "A,A"])
 def test_useless_classes_are_refused(tmp_path: Path, classes: Any) -> None:
-    with pytest.raises(ps.RecipeError, match="classes="):
+    with pytest.raises(ps.OptionError, match="classes="):
         boxes(tmp_path, "a.png,1,2,3,4,A\n", classes=classes)
 
 

@@ -10,7 +10,7 @@ import pytest
 
 import penstock as ps
 from penstock.codecs.images import decode_image
-from penstock.errors import DataError, RecipeError
+from penstock.errors import DataError, OptionError
 from raster_making import noise, write_raster
 
 COLUMNS = ["image_path", "xmin", "ymin", "xmax", "ymax", "label"]
@@ -81,7 +81,7 @@ def test_nothing_is_replaced_unasked(raster: Path, table: pd.DataFrame, tmp_path
     crops = tmp_path / "crops"
     crops.mkdir()
     (crops / "a_3.png").write_text("mine")
-    with pytest.raises(RecipeError, match=r"1 of 3 files are already there.*overwrite=True"):
+    with pytest.raises(OptionError, match=r"1 of 3 files are already there.*overwrite=True"):
         ps.split_raster(raster, table, 100, 0, crops)
     assert [path.name for path in crops.iterdir()] == ["a_3.png"]
     ps.split_raster(raster, table, 100, 0, crops, overwrite=True)
@@ -92,7 +92,7 @@ def test_the_annotations_are_never_replaced(raster: Path, table: pd.DataFrame) -
     beside = raster.with_suffix(".csv")
     table.to_csv(beside, index=False)
     before = beside.read_bytes()
-    with pytest.raises(RecipeError, match="is what the crops are made from"):
+    with pytest.raises(OptionError, match="is what the crops are made from"):
         ps.split_raster(raster, beside, 100, 0, raster.parent, overwrite=True)
     assert beside.read_bytes() == before
 
@@ -216,7 +216,7 @@ def test_the_keywords_and_places_of_every_deepforest_give_the_same(
 def test_arguments_that_cannot_be_meant_are_named(
     places: tuple[object, ...], names: dict[str, object], words: str
 ) -> None:
-    with pytest.raises(RecipeError, match=words):
+    with pytest.raises(OptionError, match=words):
         ps.split_raster(*places, **names)
 
 

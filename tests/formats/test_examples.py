@@ -9,7 +9,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from penstock.codecs import kernel
-from penstock.errors import RecipeError
+from penstock.errors import OptionError
 from penstock.formats.tfrecord import example_records
 from penstock.formats.tfrecord.example_reading import Place, decode_example, find_features, values_at
 from penstock.formats.tfrecord.example_records import records_around
@@ -184,7 +184,7 @@ def test_values_of_many_kinds_are_taken(value: Any, expected: list[Any]) -> None
 
 @pytest.mark.parametrize("value", [np.array([2**64 - 1], np.uint64), np.array([1j]), [b"x", 3], object()])
 def test_values_that_an_example_cannot_hold_are_refused(value: Any) -> None:
-    with pytest.raises(RecipeError, match="feature 'v'"):
+    with pytest.raises(OptionError, match="feature 'v'"):
         encode_example({"v": value})
 
 

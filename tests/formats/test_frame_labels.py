@@ -276,7 +276,7 @@ def test_seconds_follow_the_times_of_a_variable_rate(tmp_path: Path) -> None:
 def test_whole_numbers_without_a_unit_are_refused(mouse: Path) -> None:
     (error,) = errors_of(ps.Videos(mouse, labels=events(mouse.parent, "video,start,stop,behaviour", "mouse,1,2,groom")))
     assert "units='frames' or units='seconds'" in error
-    with pytest.raises(ps.RecipeError, match="units"):
+    with pytest.raises(ps.OptionError, match="units"):
         ps.Videos(mouse, units="second")
 
 

@@ -58,7 +58,7 @@ def test_names_of_splits_become_splits(names: tuple[str, str], tmp_path: Path) -
 
 def test_columns_can_be_named(tmp_path: Path) -> None:
     file = write(tmp_path / "a.h5", one=pictures(), two=pictures()[::-1], truth=labels(), weight=np.arange(6.0))
-    with pytest.raises(ps.RecipeError, match=r"several columns of images: one, two. Say which: image="):
+    with pytest.raises(ps.OptionError, match=r"several columns of images: one, two. Say which: image="):
         ps.HDF5(file)
     source = ps.HDF5(file, image="two", label="truth", classes="a,b,c", fields={"importance": "weight"})
     assert source.taken == {"importance": "weight", "image": "two", "label": "truth"}

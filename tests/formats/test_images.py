@@ -56,7 +56,7 @@ def test_labels_can_be_left_out(tmp_path: Path) -> None:
     source = ps.Images(pets(tmp_path), labels="none")
     assert len(source) == 4
     assert "label" not in source.schema
-    with pytest.raises(ps.RecipeError, match="labels='nun' is not one of auto, folders, none"):
+    with pytest.raises(ps.OptionError, match="labels='nun' is not one of auto, folders, none"):
         ps.Images(tmp_path, labels="nun")
 
 
@@ -160,7 +160,7 @@ def test_groups_come_from_names(tmp_path: Path) -> None:
         write_picture(tmp_path / name)
     assert ps.Images(tmp_path, group_from="{animal}_*").column("group").tolist() == ["rex", "rex", "tom"]
     assert ps.Images(tmp_path, group_from="{folder}/*").column("group").tolist() == ["a", "a", "b"]
-    with pytest.raises(ps.RecipeError, match="table"):
+    with pytest.raises(ps.OptionError, match="table"):
         ps.Images(tmp_path, group_from="animal")
 
 
@@ -207,7 +207,7 @@ def bad_options() -> list[dict[str, Any]]:
 
 @pytest.mark.parametrize("options", bad_options())
 def test_options_that_exclude_each_other_are_refused(tmp_path: Path, options: dict[str, Any]) -> None:
-    with pytest.raises(ps.RecipeError):
+    with pytest.raises(ps.OptionError):
         ps.Images(pets(tmp_path), **options)
 
 

@@ -232,7 +232,7 @@ def test_points_in_pixels_become_boxes_of_metres_by_the_georeference_of_their_im
 
 @pytest.mark.parametrize("buffer", ["2 km", "m", "-1m", 0, True, "nan"])
 def test_a_buffer_is_a_number_of_pixels_or_metres(tmp_path: Path, buffer: Any) -> None:
-    with pytest.raises(ps.RecipeError, match="pixels above 0, or metres such as 2m"):
+    with pytest.raises(ps.OptionError, match="pixels above 0, or metres such as 2m"):
         read_annotations(write_raster(tmp_path / "a.tif"), point_buffer=buffer)
 
 

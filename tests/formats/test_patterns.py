@@ -37,12 +37,12 @@ def test_a_name_that_does_not_fit_has_no_value(pattern: str, name: str) -> None:
 
 @pytest.mark.parametrize("pattern", ["", "*.jpg", "{a}_{b}", "{}_*", "{a b}.*", "{label"])
 def test_a_pattern_names_exactly_one_value(pattern: str) -> None:
-    with pytest.raises(ps.RecipeError, match="exactly one value in braces"):
+    with pytest.raises(ps.OptionError, match="exactly one value in braces"):
         NamePattern(pattern)
 
 
 def test_a_pattern_for_labels_must_say_label() -> None:
-    with pytest.raises(ps.RecipeError, match=r"such as '\{label\}_\*'"):
+    with pytest.raises(ps.OptionError, match=r"such as '\{label\}_\*'"):
         NamePattern("{class}.*", "label")
     assert NamePattern("{label}.*", "label").word == "label"
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from rasterio.enums import ColorInterp
 
 import penstock as ps
-from penstock.errors import RecipeError
+from penstock.errors import OptionError
 from raster_making import noise, write_raster
 
 RGBA = [ColorInterp.red, ColorInterp.green, ColorInterp.blue, ColorInterp.alpha]
@@ -69,7 +69,7 @@ def test_a_band_that_is_not_there_is_a_problem(tmp_path: Path) -> None:
 @pytest.mark.parametrize("bands", ["1,2", "", "a,b,c", (0, 1, 2), 0, (1, 2, 3, 4)])
 def test_bands_are_one_or_three_numbers(tmp_path: Path, bands: Any) -> None:
     path = write_raster(tmp_path / "a.tif", noise(3, 9, 9))
-    with pytest.raises(RecipeError, match="bands"):
+    with pytest.raises(OptionError, match="bands"):
         ps.Rasters(path, bands=bands)
 
 
@@ -229,13 +229,13 @@ def test_a_raster_of_one_value_or_of_none_is_black(tmp_path: Path) -> None:
 @pytest.mark.parametrize("scale", ["5", "a,b", (1, 1), (5, 2), "98-2", "2-101", (1, 2, 3), 7, ("x", 1)])
 def test_a_wrong_scale_names_the_legal_ones(tmp_path: Path, scale: Any) -> None:
     path = write_raster(tmp_path / "a.tif", noise(9, 9))
-    with pytest.raises(RecipeError, match="scale"):
+    with pytest.raises(OptionError, match="scale"):
         ps.Rasters(path, scale=scale)
 
 
 def test_a_nodata_value_is_a_number(tmp_path: Path) -> None:
     path = write_raster(tmp_path / "a.tif", noise(9, 9))
-    with pytest.raises(RecipeError, match="nodata='zero' must be a number or 'none'"):
+    with pytest.raises(OptionError, match="nodata='zero' must be a number or 'none'"):
         ps.Rasters(path, nodata="zero")
 
 

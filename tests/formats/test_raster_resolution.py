@@ -63,7 +63,7 @@ def test_a_raster_on_no_map_is_a_problem_and_a_wrong_gsd_an_error(tmp_path: Path
     problems = ps.check(ps.Rasters(photo, gsd=0.1)).problems
     assert "on no map" in problems[0].what
     for wrong in (0, -1, True):
-        with pytest.raises(ps.RecipeError, match="gsd"):
+        with pytest.raises(ps.OptionError, match="gsd"):
             ps.Rasters(photo, gsd=wrong)
 
 

@@ -11,7 +11,7 @@ from affine import Affine
 from rasterio.crs import CRS
 
 import penstock as ps
-from penstock.errors import DataError, RecipeError
+from penstock.errors import DataError, OptionError
 from penstock.geometry import TileGrid, as_boxes, place_boxes
 from penstock.samples import Source
 from raster_making import assert_same, noise, write_raster, write_table
@@ -166,7 +166,7 @@ def test_changing_a_sample_does_not_change_the_source(tmp_path: Path) -> None:
     "options", [{"lost_boxes": "keep"}, {"min_kept": 1}, {"min_kept": -1}, {"tile_px": 0}, {"overlap": 1}]
 )
 def test_wrong_options_are_told_before_anything_is_read(options: dict[str, Any]) -> None:
-    with pytest.raises(RecipeError, match=next(iter(options))):
+    with pytest.raises(OptionError, match=next(iter(options))):
         ps.Rasters("there is no such file", **options)
 
 
@@ -352,7 +352,7 @@ def test_a_look_counts_rasters_and_boxes(tmp_path: Path) -> None:
 )
 def test_an_option_about_boxes_is_refused_where_there_are_none(tmp_path: Path, option: dict[str, Any]) -> None:
     path = write_raster(tmp_path / "a.tif", noise(3, 50, 60))
-    with pytest.raises(ps.RecipeError, match=f"{next(iter(option))}: this is about boxes, and there are none"):
+    with pytest.raises(ps.OptionError, match=f"{next(iter(option))}: this is about boxes, and there are none"):
         ps.Rasters(path, **option)
 
 

@@ -79,7 +79,7 @@ def test_a_dict_of_classes_gives_their_order_by_number(classes: dict[Any, Any]) 
     ],
 )
 def test_classes_whose_order_stays_open_are_refused(classes: Any, words: str) -> None:
-    with pytest.raises(ps.RecipeError, match=words):
+    with pytest.raises(ps.OptionError, match=words):
         parse_classes(classes)
-    with pytest.raises(ps.RecipeError):
+    with pytest.raises(ps.OptionError):
         ps.Detection(classes)

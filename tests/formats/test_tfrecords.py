@@ -74,7 +74,7 @@ def test_a_number_that_is_no_class_is_a_problem(tmp_path: Path) -> None:
 
 
 def test_a_label_that_is_an_identifier_is_not_a_million_classes(tmp_path: Path) -> None:
-    with pytest.raises(ps.RecipeError, match="1,000,000,000: that is no class"):
+    with pytest.raises(ps.OptionError, match="1,000,000,000: that is no class"):
         ps.TFRecords(numbered(tmp_path, [0, 10**9]))
 
 
@@ -154,14 +154,14 @@ def test_plain_pixels_are_images(tmp_path: Path) -> None:
 
 def test_a_feature_that_is_not_there_is_named_with_those_that_are(tmp_path: Path) -> None:
     with pytest.raises(
-        ps.RecipeError, match=r"'image/encode': the first records have no such feature.*image/encoded'\?"
+        ps.OptionError, match=r"'image/encode': the first records have no such feature.*image/encoded'\?"
     ):
         ps.TFRecords(ten(tmp_path), fields={"image": "image/encode"})
 
 
 def test_unknown_features_are_listed(tmp_path: Path) -> None:
     path = write_records(tmp_path / "a.tfrecord", [{"foo": 1, "bar": b"\xff\xfe"}])
-    with pytest.raises(ps.RecipeError, match=r"bar \(1 of bytes\), foo \(1 int64\).*fields="):
+    with pytest.raises(ps.OptionError, match=r"bar \(1 of bytes\), foo \(1 int64\).*fields="):
         ps.TFRecords(path)
 
 

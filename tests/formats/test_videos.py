@@ -107,7 +107,7 @@ def test_group_from_reads_the_animal_out_of_the_name(tmp_path: Path) -> None:
         write_video(tmp_path / name, 2)
     videos = ps.Videos(tmp_path, group_from="{animal}_*")
     assert videos.column("group").tolist() == ["m1"] * 4 + ["m2"] * 2
-    with pytest.raises(ps.RecipeError, match="pattern"):
+    with pytest.raises(ps.OptionError, match="pattern"):
         ps.Videos(tmp_path, group_from="animal")
 
 
@@ -274,7 +274,7 @@ def test_a_crop_outside_the_frame_is_a_problem_with_both_sizes(tmp_path: Path) -
 
 @pytest.mark.parametrize("crop", ["1,2,3", (0, 0, 0, 5), (-1, 0, 5, 5), "a,b,c,d"])
 def test_a_crop_that_is_none_is_refused(tmp_path: Path, crop: Any) -> None:
-    with pytest.raises(ps.RecipeError, match="crop"):
+    with pytest.raises(ps.OptionError, match="crop"):
         ps.Videos(write_video(tmp_path / "a.mp4", 1), crop=crop)
 
 

@@ -95,7 +95,7 @@ def test_a_label_in_json_is_recognised(tmp_path: Path) -> None:
 
 
 def test_an_ending_that_is_not_there_is_named(tmp_path: Path) -> None:
-    with pytest.raises(ps.RecipeError, match=r"'pngs': the first samples have no such file. There are cls, png.*'png'"):
+    with pytest.raises(ps.OptionError, match=r"'pngs': the first samples have no such file. There are cls, png.*'png'"):
         ps.WebDataset(five(tmp_path), fields={"image": "pngs"})
 
 

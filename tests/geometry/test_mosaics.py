@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from penstock.errors import RecipeError
+from penstock.errors import OptionError
 from penstock.geometry.mosaics import WindowGrid, windows
 from penstock.geometry.suppression import suppress
 
@@ -98,7 +98,7 @@ def test_a_mosaic_does_not_depend_on_the_order_of_windows(seed: int, overlap: fl
     ],
 )
 def test_windows_that_cannot_be_are_refused(options: dict[str, float], said: str) -> None:
-    with pytest.raises(RecipeError, match=said):
+    with pytest.raises(OptionError, match=said):
         windows(1000, 1000, **options)
-    with pytest.raises(RecipeError, match="0×10"):
+    with pytest.raises(OptionError, match="0×10"):
         windows(0, 10, tile_px=100, overlap=0)

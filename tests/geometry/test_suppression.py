@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from penstock.errors import RecipeError
+from penstock.errors import OptionError
 from penstock.geometry import suppression
 from penstock.geometry.overlaps import BoxSet, overlapping, overlapping_within
 from penstock.geometry.suppression import suppress
@@ -111,11 +111,11 @@ def test_a_chain_of_boxes_is_settled_link_by_link() -> None:
 
 def test_wrong_input_is_refused() -> None:
     boxes = np.array([[0.0, 0, 1, 1]])
-    with pytest.raises(RecipeError, match="iou=1.5"):
+    with pytest.raises(OptionError, match="iou=1.5"):
         suppress(boxes, np.ones(1), iou=1.5)
-    with pytest.raises(RecipeError, match="1 box and 2 scores"):
+    with pytest.raises(OptionError, match="1 box and 2 scores"):
         suppress(boxes, np.ones(2), iou=0.5)
-    with pytest.raises(RecipeError, match="no finite number"):
+    with pytest.raises(OptionError, match="no finite number"):
         suppress(boxes * np.nan, np.ones(1), iou=0.5)
 
 

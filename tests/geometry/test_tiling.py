@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from penstock.errors import RecipeError
+from penstock.errors import OptionError
 from penstock.geometry import (
     TileGrid,
     Window,
@@ -139,20 +139,20 @@ def test_many_boxes_are_placed_in_pieces_as_they_are_at_once() -> None:
 
 @pytest.mark.parametrize("min_kept", [-0.1, 1, 2])
 def test_min_kept_must_be_a_fraction(min_kept: float) -> None:
-    with pytest.raises(RecipeError, match="min_kept"):
+    with pytest.raises(OptionError, match="min_kept"):
         place_boxes(as_boxes([]), TileGrid.over(9, 9, 3, 0), min_kept)
 
 
 @pytest.mark.parametrize(("tile_px", "overlap"), [(0, 0), (-5, 0), (10, 1), (10, -0.1), (10, 5)])
 def test_tiles_must_have_a_size_and_move_on(tile_px: int, overlap: float) -> None:
-    with pytest.raises(RecipeError):
+    with pytest.raises(OptionError):
         tile_starts(100, tile_px, overlap)
 
 
 def test_sizes_are_width_by_height() -> None:
     assert parse_size("640x480") == parse_size("640×480") == parse_size((640, 480)) == (640, 480)
     for wrong in ("640", "axb", "0x5", "-1x5"):
-        with pytest.raises(RecipeError):
+        with pytest.raises(OptionError):
             parse_size(wrong)
 
 

@@ -196,18 +196,18 @@ def test_a_pattern_is_recognised_by_its_first_file(tmp_path: Path) -> None:
 def test_options_go_to_the_source(tmp_path: Path) -> None:
     source = ps.open(npz(tmp_path), image="x", classes="a,b,c")
     assert source.classes == ("a", "b", "c")
-    with pytest.raises(ps.RecipeError, match=r"Arrays has no option 'clas'"):
+    with pytest.raises(ps.OptionError, match=r"Arrays has no option 'clas'"):
         ps.open(npz(tmp_path), clas="a")
-    with pytest.raises(ps.RecipeError, match=r"Videos has no option 'siz'. Did you mean 'size'\?"):
+    with pytest.raises(ps.OptionError, match=r"Videos has no option 'siz'. Did you mean 'size'\?"):
         ps.open(videos(tmp_path / "more"), siz="8x8")
-    with pytest.raises(ps.RecipeError, match="open has no option 'label' for a pack"):
+    with pytest.raises(ps.OptionError, match="open has no option 'label' for a pack"):
         ps.open(pack(tmp_path), label="x")
 
 
 def test_verify_is_for_what_has_checksums(tmp_path: Path) -> None:
     assert ps.open(pack(tmp_path), verify=True).verify_on_read
     assert len(ps.open(mds(tmp_path), verify=True)) == 6
-    with pytest.raises(ps.RecipeError, match="verify=True is for packs and MDS shards; this is read by Arrays"):
+    with pytest.raises(ps.OptionError, match="verify=True is for packs and MDS shards; this is read by Arrays"):
         ps.open(npz(tmp_path), verify=True)
 
 

@@ -13,7 +13,7 @@ import pytest
 
 from penstock.codecs.decoding_room import decoding_bytes
 from penstock.codecs.headers import Header, read_header
-from penstock.errors import RecipeError
+from penstock.errors import OptionError
 from penstock.packing.options import PackOptions
 
 MEMORY_MB, MORE_MB = 200, 100
@@ -85,7 +85,7 @@ def test_an_image_that_can_never_fit_is_refused_with_its_size_and_a_remedy(
 
 
 def test_memory_must_be_a_size() -> None:
-    with pytest.raises(RecipeError, match="memory='much' must be"):
+    with pytest.raises(OptionError, match="memory='much' must be"):
         PackOptions(memory="much")
 
 

@@ -87,9 +87,9 @@ def test_what_fits_keeps_its_value(tmp_path: Path, field: ps.Field, value: Any, 
 
 
 def test_a_field_that_holds_nothing_or_cannot_be_stored_is_refused() -> None:
-    with pytest.raises(ps.RecipeError, match="holds nothing"):
+    with pytest.raises(ps.OptionError, match="holds nothing"):
         ps.Field("n", "array", "int8", (0, 3))
-    with pytest.raises(ps.RecipeError, match="is not a number type"):
+    with pytest.raises(ps.OptionError, match="is not a number type"):
         ps.Field("n", "number", "complex64")
 
 
@@ -113,7 +113,7 @@ def test_pixels_of_turned_sizes_are_not_mixed_in_raw_rows(tmp_path: Path) -> Non
         def decode(self, raw: ps.Raw) -> dict[str, Any]:
             return {"image": pixels(1, 32, 24) if raw.index else pixels(1, 24, 32), "t": "x"}
 
-    with pytest.raises(ps.RecipeError, match="1 has 32x24 px and the first had 24x32"):
+    with pytest.raises(ps.OptionError, match="1 has 32x24 px and the first had 24x32"):
         ps.pack(Turned(ps.Field("t", "text"), "x"), tmp_path / "one.pack", codec="raw")
 
 
@@ -128,12 +128,12 @@ def test_a_class_is_found_by_its_kind_and_not_by_its_name(tmp_path: Path) -> Non
 
 
 def test_what_is_no_source_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(ps.RecipeError, match=r"list is not a source: it needs schema, len"):
+    with pytest.raises(ps.OptionError, match=r"list is not a source: it needs schema, len"):
         ps.pack([1, 2, 3], tmp_path / "one.pack")  # type: ignore[arg-type]
 
 
 def test_a_source_that_cannot_be_pickled_is_refused_before_processes_start(tmp_path: Path) -> None:
-    with pytest.raises(ps.RecipeError, match=r"cannot be pickled.*executor thread"):
+    with pytest.raises(ps.OptionError, match=r"cannot be pickled.*executor thread"):
         ps.pack(One(ps.Field("t", "text"), lambda: 1), tmp_path / "one.pack", executor="process")
 
 

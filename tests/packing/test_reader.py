@@ -113,7 +113,7 @@ def test_columns_are_read_without_decoding(pack: ps.Pack) -> None:
     assert pack.column("label").tolist() == [number % 2 for number in range(80)]
     assert pack.column("caption")[3] == "número 3"
     assert pack.column("vector").shape == (80, 4)
-    with pytest.raises(ps.RecipeError, match="another length in every sample"):
+    with pytest.raises(ps.OptionError, match="another length in every sample"):
         pack.column("boxes")
     with pytest.raises(KeyError, match="Did you mean 'caption'"):
         pack.column("captoin")
@@ -176,7 +176,7 @@ def test_concat_joins_packs_and_their_classes(tmp_path: Path) -> None:
 
 
 def test_concat_refuses_other_fields(pack: ps.Pack, pictures: ps.Pack) -> None:
-    with pytest.raises(ps.RecipeError, match="source 1 has other fields than source 0"):
+    with pytest.raises(ps.OptionError, match="source 1 has other fields than source 0"):
         ps.concat([pack, pictures])
 
 

@@ -123,7 +123,7 @@ def test_a_split_by_column_is_taken_over(tmp_path: Path) -> None:
 
 def test_an_unknown_split_names_the_nearest(tmp_path: Path) -> None:
     pack = ps.pack(Pictures(20), tmp_path / "one.pack")
-    with pytest.raises(ps.RecipeError, match="there are train, val. Did you mean 'train'"):
+    with pytest.raises(ps.OptionError, match="there are train, val. Did you mean 'train'"):
         pack.split("trian")
 
 

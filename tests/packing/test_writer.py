@@ -74,7 +74,7 @@ def test_raw_rows_are_one_view_of_mapped_memory(tmp_path: Path) -> None:
 
 
 def test_raw_refuses_images_of_different_sizes_and_names_the_remedy(tmp_path: Path) -> None:
-    with pytest.raises(ps.RecipeError, match="size='WIDTHxHEIGHT'"):
+    with pytest.raises(ps.OptionError, match="size='WIDTHxHEIGHT'"):
         ps.pack(EveryKind(5), tmp_path / "raw.pack", codec="raw")
 
 
@@ -215,7 +215,7 @@ def test_statistics_of_kept_bytes_say_that_they_come_from_a_sample(tmp_path: Pat
     ],
 )
 def test_wrong_options_say_what_is_legal(tmp_path: Path, options: dict[str, object], message: str) -> None:
-    with pytest.raises(ps.RecipeError, match=message):
+    with pytest.raises(ps.OptionError, match=message):
         ps.pack(Pictures(3), tmp_path / "x.pack", **options)
     assert list(tmp_path.iterdir()) == []
 

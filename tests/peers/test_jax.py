@@ -83,5 +83,5 @@ def far(value: Any) -> Any:
 
 
 def test_numbers_that_jax_would_cut_are_refused() -> None:
-    with pytest.raises(ps.RecipeError, match="jax_enable_x64"):
+    with pytest.raises(ps.OptionError, match="jax_enable_x64"):
         next(iter(numbers(4).map(far, field="value").batch(2).to_jax()))

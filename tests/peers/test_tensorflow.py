@@ -84,7 +84,7 @@ def only_lengths(sample: dict[str, Any]) -> dict[str, Any]:
 
 
 def test_images_of_different_sizes_have_a_remedy() -> None:
-    with pytest.raises(ps.RecipeError, match='shapes="padded"'):
+    with pytest.raises(ps.OptionError, match='shapes="padded"'):
         ps.Flow(EveryKind(6), executor="thread").batch(4, shapes="ragged").to_tf()
 
 

@@ -14,7 +14,7 @@ import pytest
 
 import penstock as ps
 from commands import run_here
-from penstock.errors import DataError, RecipeError
+from penstock.errors import DataError, OptionError
 from penstock.formats.reading import ReadingOptions
 from penstock.prediction.box_files import read_comparison
 from picture_making import write_picture
@@ -156,11 +156,11 @@ def test_a_table_without_labels_has_the_only_class_of_the_truth(tmp_path: Path, 
 
 
 def test_wrong_options_are_refused(tmp_path: Path, truth: Path) -> None:
-    with pytest.raises(RecipeError, match="iou=1"):
+    with pytest.raises(OptionError, match="iou=1"):
         ps.evaluate(truth, truth=truth, iou=1)
-    with pytest.raises(RecipeError, match="min_score=0.5 needs predictions with scores"):
+    with pytest.raises(OptionError, match="min_score=0.5 needs predictions with scores"):
         ps.evaluate(truth, truth=truth, min_score=0.5)
-    with pytest.raises(RecipeError, match="pass truth too"):
+    with pytest.raises(OptionError, match="pass truth too"):
         ps.evaluate("runs/trees", min_score=0.5)
 
 

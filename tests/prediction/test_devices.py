@@ -21,7 +21,7 @@ def test_devices_are_given_as_one_as_a_list_or_with_commas() -> None:
     assert devices_of("cpu") == devices_of(cpu) == devices_of(["cpu"]) == (cpu,)
     assert devices_of("cuda:0, cuda:1") == devices_of(("cuda:0", "cuda:1"))
     for wrong in ("abacus", [], 3.5):
-        with pytest.raises(ps.RecipeError, match="device"):
+        with pytest.raises(ps.OptionError, match="device"):
             devices_of(wrong)
 
 

@@ -82,7 +82,7 @@ def test_units_and_subject_of_true_events_can_be_said(tmp_path: Path, videos: li
     assert said.exit_code == 3 and "--units frames or --units seconds" in said.err
     options = ("--units", "frames", "--subject", "any", "--json")
     assert run_here("evaluate", tmp_path / "predictions", "--truth", events, *options).exit_code == 0
-    with pytest.raises(ps.RecipeError, match="units and subject"):
+    with pytest.raises(ps.OptionError, match="units and subject"):
         ps.evaluate("runs/mice", units="frames")
 
 
@@ -125,7 +125,7 @@ def test_predictions_of_other_behaviours_are_not_mixed(tmp_path: Path, videos: l
 
 
 def test_options_of_boxes_are_refused(tmp_path: Path, videos: list[Ethogram]) -> None:
-    with pytest.raises(ps.RecipeError, match="are for boxes"):
+    with pytest.raises(ps.OptionError, match="are for boxes"):
         ps.evaluate(tmp_path / "predictions", truth=tmp_path / "labels", min_score=0.5)
 
 

@@ -42,7 +42,7 @@ def test_a_split_of_a_pack_is_evaluated(run: ps.Run, tmp_path: Path) -> None:
     assert len(whole.table) == 30
     assert len(part.table) == len(pack.split("val"))
     pd.testing.assert_frame_equal(part.table, ps.evaluate(run, pack.split("val")).table)
-    with pytest.raises(ps.RecipeError, match="no split 'test'"):
+    with pytest.raises(ps.OptionError, match="no split 'test'"):
         ps.evaluate(run, pack, split="test")
 
 

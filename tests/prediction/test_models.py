@@ -142,5 +142,5 @@ def test_code_in_a_checkpoint_is_not_run(tmp_path: Path) -> None:
 def test_a_place_without_a_run_says_so(tmp_path: Path) -> None:
     with pytest.raises(ps.DataError, match="this is no model: the folder has no settings.yaml of a Run"):
         ps.load(tmp_path)
-    with pytest.raises(ps.RecipeError, match="not int"):
+    with pytest.raises(ps.OptionError, match="not int"):
         ps.load(3)  # type: ignore[arg-type]

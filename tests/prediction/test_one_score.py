@@ -105,7 +105,7 @@ def test_precision_is_that_of_training_unless_asked_or_impossible() -> None:
     assert asked.name == "bf16" and "as asked; it was trained with 32" in asked.words
     unable = choose_precision("auto", "16", [CPU])
     assert unable.name == "32" and "with which a cpu does not compute" in unable.words
-    with pytest.raises(ps.errors.RecipeError, match="a cpu does not compute with it"):
+    with pytest.raises(ps.errors.OptionError, match="a cpu does not compute with it"):
         choose_precision("16", "32", [CPU])
 
 
@@ -120,5 +120,5 @@ def test_a_saved_model_keeps_its_precision(tmp_path: Path) -> None:
 def test_options_for_windows_are_refused_for_a_pack(tmp_path: Path) -> None:
     task = ps.Detection(CROWNS, backbone="tiny")
     model = ps.Model(task, task.network(), device="cpu")
-    with pytest.raises(ps.errors.RecipeError, match="tile_px: samples of a pack or another Source"):
+    with pytest.raises(ps.errors.OptionError, match="tile_px: samples of a pack or another Source"):
         ps.predict(model, Scenes(2), tile_px=300)

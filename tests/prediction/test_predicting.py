@@ -69,7 +69,7 @@ def test_a_prediction_that_fails_leaves_no_table(run: ps.Run, tmp_path: Path) ->
 
 @pytest.mark.parametrize("name", ["labels", "labels.xlsx", "missing/labels.csv"])
 def test_a_wrong_output_is_said_before_anything_is_read(run: ps.Run, photos: Path, tmp_path: Path, name: str) -> None:
-    with pytest.raises(ps.RecipeError, match="must end in|there is no folder"):
+    with pytest.raises(ps.OptionError, match="must end in|there is no folder"):
         ps.predict(run, photos / "nothing", output=tmp_path / name)
 
 
@@ -103,7 +103,7 @@ def test_what_is_no_data_is_said(run: ps.Run, data: Any, words: str) -> None:
 
 
 def test_wrong_options_name_the_legal_ones(run: ps.Run, photos: Path) -> None:
-    with pytest.raises(ps.RecipeError, match="batch_size=0"):
+    with pytest.raises(ps.OptionError, match="batch_size=0"):
         ps.predict(run, photos, batch_size=0)
-    with pytest.raises(ps.RecipeError, match="raise, skip"):
+    with pytest.raises(ps.OptionError, match="raise, skip"):
         ps.predict(run, photos, on_bad_sample="ignore")  # type: ignore[arg-type]

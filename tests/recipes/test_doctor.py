@@ -134,7 +134,7 @@ def test_samples_of_one_size_are_batched_as_arrays(source: ps.Source) -> None:
     ],
 )
 def test_what_cannot_be_examined_is_said(what: object, options: dict[str, object], words: str) -> None:
-    with pytest.raises(ps.RecipeError, match=words):
+    with pytest.raises(ps.OptionError, match=words):
         ps.doctor(what, **options)  # type: ignore[arg-type]
 
 

@@ -13,7 +13,7 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from penstock.errors import RecipeError
+from penstock.errors import OptionError
 from penstock.recipes.recipe import Recipe
 from penstock.recipes.sections import OPTIONS, explanations, legal_keys, task_kinds, typed_fields
 from penstock.recipes.templates import TEMPLATES, recipe_text, written
@@ -46,7 +46,7 @@ def read(text: str, *overrides: str) -> Recipe:
 
 
 def complaints(text: str, *overrides: str) -> list[str]:
-    with pytest.raises(RecipeError) as caught:
+    with pytest.raises(OptionError) as caught:
         read(text, *overrides)
     return str(caught.value).splitlines()
 
@@ -89,7 +89,7 @@ def test_a_recipe_takes_the_settings_of_a_project_and_names_the_others(tmp_path:
     assert (recipe.data.path, recipe.run.folder) == ("mice.pack", "runs/mice")
     left = next(line for line in text.splitlines() if line.startswith("# Not taken"))
     assert "augs.crop_size 128" in left and "compute.num_workers 8" in left and "pad" not in left
-    with pytest.raises(RecipeError, match="for behaviours and not detection"):
+    with pytest.raises(OptionError, match="for behaviours and not detection"):
         recipe_text("trees", str(project))
 
 
@@ -118,9 +118,9 @@ def test_an_explanation_may_go_on_in_a_deeper_line_and_be_for_several_options() 
 
 
 def test_an_unknown_kind_of_recipe_is_told_what_there_is() -> None:
-    with pytest.raises(RecipeError, match="'image' is not a kind of recipe. Did you mean 'images'"):
+    with pytest.raises(OptionError, match="'image' is not a kind of recipe. Did you mean 'images'"):
         recipe_text("image")
-    with pytest.raises(RecipeError, match="There is: images"):
+    with pytest.raises(OptionError, match="There is: images"):
         recipe_text("music")
 
 
@@ -178,7 +178,7 @@ import sys
 import penstock as ps
 try:
     ps.Recipe.read("pets.yaml", ["train.epochz=5"])
-except ps.RecipeError as error:
+except ps.OptionError as error:
     print(error, "torch" in sys.modules)
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
@@ -273,7 +273,7 @@ train: {learning_rate: 3, weight_decay: 1e-5, freeze: 3, devices: [0, 1], early_
 )
 def test_text_that_is_no_recipe_is_refused_by_line(pets: Path, text: str, words: str) -> None:
     pets.write_bytes(text.encode("latin-1"))
-    with pytest.raises(RecipeError) as caught:
+    with pytest.raises(OptionError) as caught:
         Recipe.read(pets)
     assert words in str(caught.value)
 
@@ -285,14 +285,14 @@ def test_many_lines_that_stand_for_more_than_memory_has_are_refused_at_once(pets
 
 def test_what_is_no_recipe_at_all_is_said(pets: Path) -> None:
     with pytest.raises(
-        RecipeError, match=r"there is no such recipe\..* penstock recipe images\|.* > cats.yaml writes one"
+        OptionError, match=r"there is no such recipe\..* penstock recipe images\|.* > cats.yaml writes one"
     ):
         Recipe.read("cats.yaml")
     Path("photos").mkdir()
-    with pytest.raises(RecipeError, match="photos is a folder"):
+    with pytest.raises(OptionError, match="photos is a folder"):
         Recipe.read("photos")
     Path("photo.jpg").write_bytes(b"\0" * 1_000_001)
-    with pytest.raises(RecipeError, match="more than 1 MB"):
+    with pytest.raises(OptionError, match="more than 1 MB"):
         Recipe.read("photo.jpg")
 
 

@@ -10,7 +10,7 @@ import pytest
 
 import penstock as ps
 from commands import run_here
-from penstock.errors import RecipeError
+from penstock.errors import OptionError
 from picture_making import write_picture
 
 HEADER = "image_path,xmin,ymin,xmax,ymax,label,score\n"
@@ -75,5 +75,5 @@ def test_the_command_writes_the_page(found: Path, truth: Path) -> None:
 
 
 def test_options_of_boxes_are_refused_for_a_run(tmp_path: Path) -> None:
-    with pytest.raises(RecipeError, match="belong to a page on predicted boxes"):
+    with pytest.raises(OptionError, match="belong to a page on predicted boxes"):
         ps.report(tmp_path / "run", min_score=0.5)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from penstock.codecs.images import decode_image
-from penstock.errors import DataError, RecipeError
+from penstock.errors import DataError, OptionError
 from penstock.reporting.box_plots import plot_boxes
 from penstock.reporting.pictures import CAPTION_HEIGHT, COLOURS
 from penstock.results.box_tables import BoxTable, box_table
@@ -45,7 +45,7 @@ def test_several_images_are_one_sheet(tmp_path: Path) -> None:
 
 
 def test_what_cannot_be_drawn_is_said(tmp_path: Path) -> None:
-    with pytest.raises(RecipeError, match="must end in .png"):
+    with pytest.raises(OptionError, match="must end in .png"):
         plot_boxes(table("a.png"), tmp_path / "plot.svg")
     with pytest.raises(DataError, match="cannot be drawn: No such file"):
         plot_boxes(table("a.png"), tmp_path / "plot.png", folder=tmp_path)

@@ -73,5 +73,5 @@ def test_a_name_in_any_script_can_be_drawn() -> None:
 
 
 def test_a_sample_without_an_image_is_refused() -> None:
-    with pytest.raises(ps.RecipeError, match="no image to draw"):
+    with pytest.raises(ps.OptionError, match="no image to draw"):
         draw_sample({"x": 1}, ps.Schema((ps.Field("x", "number", "int64"),)))

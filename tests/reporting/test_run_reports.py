@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 import penstock as ps
-from penstock.errors import DataError, RecipeError
+from penstock.errors import DataError, OptionError
 from penstock.reporting.run_reports import SECTIONS, report_page
 from reporting import run_folders
 from reporting.run_folders import begun_run, class_details, confusion_of, finished_run, interrupted_run, log_feed
@@ -311,11 +311,11 @@ def test_the_folder_of_the_page_is_made(tmp_path: Path) -> None:
 
 def test_a_page_takes_no_other_files_place(tmp_path: Path) -> None:
     folder = finished_run(tmp_path / "pets")
-    with pytest.raises(RecipeError, match="is a folder. Name the page, such as"):
+    with pytest.raises(OptionError, match="is a folder. Name the page, such as"):
         ps.report(folder, tmp_path)
-    with pytest.raises(RecipeError, match="must end in .html"):
+    with pytest.raises(OptionError, match="must end in .html"):
         ps.report(folder, folder / "settings.yaml")
-    with pytest.raises(RecipeError, match="needs a Run"):
+    with pytest.raises(OptionError, match="needs a Run"):
         ps.report([])
     with pytest.raises(DataError, match="there is no such folder"):
         ps.report([folder, tmp_path / "gone"])

@@ -15,7 +15,7 @@ from torchmetrics.functional.classification import (
     multiclass_confusion_matrix,
 )
 
-from penstock.errors import RecipeError
+from penstock.errors import OptionError
 from penstock.results.behaviour_scores import (
     best_thresholds,
     confusion_of,
@@ -160,14 +160,14 @@ def test_ethograms_are_scored_by_their_predictions() -> None:
     assert one.predictions[:, 0].tolist() == [1, 1, 1, 1]
     assert score_ethograms([one, one]).hits.tolist() == [4]
     assert one.scores().details()["behaviours"]["walk"]["true_bouts"] == 1
-    with pytest.raises(RecipeError, match=r"none of n\.mp4"):
+    with pytest.raises(OptionError, match=r"none of n\.mp4"):
         Ethogram(("walk",), probabilities, 0.5, 1, np.arange(4.0), "n.mp4").scores()
 
 
 def test_shapes_that_do_not_agree_are_refused() -> None:
-    with pytest.raises(RecipeError, match="expected frames × 3"):
+    with pytest.raises(OptionError, match="expected frames × 3"):
         score_behaviours(np.zeros((4, 3)), np.zeros((4, 2)), NAMES)
-    with pytest.raises(RecipeError, match="add up to 5"):
+    with pytest.raises(OptionError, match="add up to 5"):
         score_behaviours(np.zeros((4, 3)), np.zeros((4, 3)), NAMES, frame_counts=[5])
 
 

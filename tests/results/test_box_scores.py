@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from penstock.errors import RecipeError
+from penstock.errors import OptionError
 from penstock.results.average_precision import IOUS
 from penstock.results.box_scores import BoxScores, ImageBoxes, score_boxes
 
@@ -89,7 +89,7 @@ def test_min_score_leaves_out_what_is_below_it() -> None:
     predictions = ImageBoxes(np.zeros(2, int), np.array([A, B], float), np.zeros(2, int), np.array([0.3, 0.2]))
     found = scored(predictions, boxes([A, B]), 1, min_score=0.3)
     assert found.box_recall == 0.5 and found.kept.tolist() == [0]
-    with pytest.raises(RecipeError, match="needs predictions with scores"):
+    with pytest.raises(OptionError, match="needs predictions with scores"):
         scored(boxes([A]), boxes([A]), 1, min_score=0.3)
 
 

@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from penstock.errors import RecipeError
+from penstock.errors import OptionError
 from penstock.formats.boxes.annotation_files import read_rows
 from penstock.formats.reading import ReadingOptions
 from penstock.results.box_tables import FOUND_COLUMNS, BoxTable, box_table
@@ -61,7 +61,7 @@ def test_the_corner_of_the_first_pixel_is_the_corner_of_the_raster() -> None:
 
 
 def test_a_transform_onto_a_line_is_refused() -> None:
-    with pytest.raises(RecipeError, match="onto a line"):
+    with pytest.raises(OptionError, match="onto a line"):
         Georeference("EPSG:32611", (0.1, 0.1, 0, 0.1, 0.1, 0))
 
 
@@ -117,7 +117,7 @@ def test_what_is_saved_is_read_again_with_scores(tmp_path: Path, ending: str) ->
 
 @pytest.mark.parametrize("ending", [".gpkg", ".geojson", ".shp"])
 def test_a_photo_is_on_no_map(tmp_path: Path, ending: str) -> None:
-    with pytest.raises(RecipeError, match=r"no georeference \(CRS\). Write .csv"):
+    with pytest.raises(OptionError, match=r"no georeference \(CRS\). Write .csv"):
         table().save(tmp_path / f"crowns{ending}")
     assert not list(tmp_path.iterdir())
 
@@ -146,7 +146,7 @@ def test_which_images_changed_their_coordinate_system_or_have_none_is_noted() ->
 def test_a_layer_never_holds_boxes_without_a_place(tmp_path: Path, ending: str) -> None:
     found = box_table(BOXES, ["Tree"] * 2, np.ones(2), ["a.tif", "c.png"], places={"a.tif": NORTH_UP})
     with pytest.raises(
-        RecipeError, match=r"1 of 2 boxes belong to 1 image without a georeference \(CRS\), such as c\.png"
+        OptionError, match=r"1 of 2 boxes belong to 1 image without a georeference \(CRS\), such as c\.png"
     ):
         found.save(tmp_path / f"crowns{ending}")
     assert not list(tmp_path.iterdir())
@@ -154,13 +154,13 @@ def test_a_layer_never_holds_boxes_without_a_place(tmp_path: Path, ending: str) 
 
 
 def test_wrong_names_and_tables_are_refused_before_anything_is_written(tmp_path: Path) -> None:
-    with pytest.raises(RecipeError, match="must end in .gpkg"):
+    with pytest.raises(OptionError, match="must end in .gpkg"):
         table().save(tmp_path / "crowns.kml")
-    with pytest.raises(RecipeError, match="there is no folder"):
+    with pytest.raises(OptionError, match="there is no folder"):
         table().save(tmp_path / "missing" / "crowns.csv")
-    with pytest.raises(RecipeError, match="no column score"):
+    with pytest.raises(OptionError, match="no column score"):
         table().drop(columns="score").save(tmp_path / "crowns.csv")
-    with pytest.raises(RecipeError, match="equally many"):
+    with pytest.raises(OptionError, match="equally many"):
         box_table(BOXES, ["Tree"], np.ones(2), ["a.tif"] * 2)
     assert not list(tmp_path.iterdir())
 

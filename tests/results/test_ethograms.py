@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from penstock.errors import RecipeError
+from penstock.errors import OptionError
 from penstock.results.ethograms import Ethogram
 from penstock.results.feature_files import Column, FeatureFile
 
@@ -92,7 +92,7 @@ def test_one_at_a_time_stays_one_when_gaps_are_filled() -> None:
 def test_what_would_shift_frames_is_refused(wrong: dict[str, Any], words: str) -> None:
     given = {"behaviours": BEHAVIOURS, "probabilities": np.zeros((40, 3)), "thresholds": 0.5, "min_bout_frames": 1}
     given |= {"times_s": np.arange(40.0), "name": "a/mouse.mp4"}
-    with pytest.raises(RecipeError, match=words):
+    with pytest.raises(OptionError, match=words):
         Ethogram(**(given | wrong))
 
 
@@ -173,7 +173,7 @@ def test_parquet_holds_the_same_tables(tmp_path: Path, layout: str) -> None:
     ],
 )
 def test_files_that_cannot_be_written_are_refused(tmp_path: Path, name: str, layout: str | None, words: str) -> None:
-    with pytest.raises(RecipeError, match=words):
+    with pytest.raises(OptionError, match=words):
         some().save(tmp_path / name, layout)
     assert not list(tmp_path.iterdir())
 
@@ -208,7 +208,7 @@ def test_features_of_fewer_frames_are_refused_and_nothing_is_left(tmp_path: Path
     target = tmp_path / "m.h5"
     with FeatureFile(target, {"logits": Column(3)}, {}) as growing:
         growing.append({"logits": np.zeros((39, 3))})
-        with pytest.raises(RecipeError, match="39 frames for the 40"):
+        with pytest.raises(OptionError, match="39 frames for the 40"):
             some().save(target, features=growing)
     growing.discard()
     assert not list(tmp_path.iterdir())

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from penstock.errors import Problem, RecipeError
+from penstock.errors import OptionError, Problem
 from penstock.results.feature_files import COMMIT_FRAMES, Column, FeatureFile
 
 COLUMNS = {"features": Column(4), "times_s": Column(1, "float64")}
@@ -97,11 +97,11 @@ os.kill(os.getpid(), signal.SIGKILL)
 def test_blocks_that_do_not_fit_are_refused_before_anything_is_written(tmp_path: Path) -> None:
     with reopened(tmp_path / "m.h5") as growing:
         wrong = blocks(0, 3)
-        with pytest.raises(RecipeError, match="expected"):
+        with pytest.raises(OptionError, match="expected"):
             growing.append({"features": wrong["features"]})
-        with pytest.raises(RecipeError, match="equally many rows"):
+        with pytest.raises(OptionError, match="equally many rows"):
             growing.append({**wrong, "times_s": wrong["times_s"][:2]})
-        with pytest.raises(RecipeError, match="equally many rows"):
+        with pytest.raises(OptionError, match="equally many rows"):
             growing.append({**wrong, "features": wrong["features"][:, :2]})
         assert growing.frames == 0
         assert growing.column("features").shape == (0, 4)

@@ -15,7 +15,7 @@ import pytest
 import yaml
 
 from full_disk import largest_file
-from penstock.errors import DataError, RecipeError
+from penstock.errors import DataError, OptionError
 from penstock.runs.layout import plain
 from penstock.runs.run import Run, as_run
 from penstock.runs.writing import RunWriter
@@ -75,7 +75,7 @@ def test_the_best_scores_are_those_of_the_goal(writer: RunWriter, larger_is_bett
 
 def test_a_run_without_a_validation_has_no_scores(writer: RunWriter) -> None:
     assert Run(writer.folder).scores() == {} == Run(writer.folder).scores("last")
-    with pytest.raises(RecipeError, match="which='first'"):
+    with pytest.raises(OptionError, match="which='first'"):
         Run(writer.folder).scores("first")  # type: ignore[arg-type]
 
 
@@ -131,7 +131,7 @@ def test_the_worst_samples_have_their_own_picture_and_old_pictures_go(writer: Ru
 
 def test_checkpoints_are_found_by_name(writer: RunWriter) -> None:
     run = Run(writer.folder)
-    with pytest.raises(RecipeError, match="has no best checkpoint; none is there"):
+    with pytest.raises(OptionError, match="has no best checkpoint; none is there"):
         run.checkpoint()
     (writer.checkpoints / "last.ckpt").touch()
     assert run.checkpoint("best") == run.checkpoint("last") == writer.checkpoints / "last.ckpt"

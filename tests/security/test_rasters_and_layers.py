@@ -138,7 +138,7 @@ def test_a_vrt_opens_when_its_driver_is_allowed_but_never_the_network(tmp_path: 
 
 
 def test_an_unknown_driver_is_named_with_the_nearest(tmp_path: Path) -> None:
-    with pytest.raises(ps.RecipeError, match="Did you mean 'GTiff'"):
+    with pytest.raises(ps.OptionError, match="Did you mean 'GTiff'"):
         ps.Rasters(write_raster(tmp_path / "a.tif", noise(3, 9, 9)), allow_drivers=["GTif"])
 
 

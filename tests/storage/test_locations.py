@@ -119,7 +119,7 @@ NO_DOORS = {
 def test_no_python_function_takes_a_url_for_a_path(
     name: str, door: Callable[..., Any], parameter: str, url: Any, tmp_path: Path
 ) -> None:
-    with pytest.raises(ps.RecipeError, match=REFUSED):
+    with pytest.raises(ps.OptionError, match=REFUSED):
         call(door, {parameter: url})
     assert list(tmp_path.iterdir()) == []
 
@@ -131,20 +131,20 @@ def test_no_python_function_takes_a_url_for_a_path(
 def test_no_python_function_takes_an_empty_path_for_the_current_folder(
     name: str, door: Callable[..., Any], parameter: str
 ) -> None:
-    with pytest.raises(ps.RecipeError, match="the path is empty"):
+    with pytest.raises(ps.OptionError, match="the path is empty"):
         call(door, {parameter: ""})
 
 
 @pytest.mark.parametrize("options", [DataOptions, RunOptions, FeedOptions])
 def test_recipes_have_no_urls(options: Callable[..., Any]) -> None:
     key = {DataOptions: "path", RunOptions: "folder", FeedOptions: "cache"}[options]  # type: ignore[index]
-    with pytest.raises(ps.RecipeError, match=REFUSED):
+    with pytest.raises(ps.OptionError, match=REFUSED):
         options(**{key: "gs://bucket/mice"})
 
 
 @pytest.mark.parametrize("url", ["s3://a", "gs://a", "az://a/b", "http://a/b", "https://a", "abfss://a", "x-y.z+1://a"])
 def test_any_scheme_is_a_url(url: str) -> None:
-    with pytest.raises(ps.RecipeError, match=REFUSED):
+    with pytest.raises(ps.OptionError, match=REFUSED):
         refuse_urls(url)
 
 
@@ -160,7 +160,7 @@ def test_a_folder_that_has_the_name_of_a_scheme_is_a_folder(tmp_path: Path) -> N
 
 def test_a_model_may_be_named_by_hf_and_nothing_else_may() -> None:
     refuse_urls("hf://owner/name", is_model=True)
-    with pytest.raises(ps.RecipeError, match="names a model"):
+    with pytest.raises(ps.OptionError, match="names a model"):
         ps.predict("hf://owner/name", "hf://owner/data")
     assert "names a model" in run_here("info", "hf://owner/name").err
 

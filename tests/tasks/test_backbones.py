@@ -45,5 +45,5 @@ def test_every_classifier_of_torchvision_has_a_name() -> None:
 
 
 def test_a_wrong_name_names_the_nearest() -> None:
-    with pytest.raises(ps.RecipeError, match="Did you mean 'resnet18'"):
+    with pytest.raises(ps.OptionError, match="Did you mean 'resnet18'"):
         check_backbone("resnt18")

@@ -92,7 +92,7 @@ def test_a_task_can_be_pickled_copied_and_hashed() -> None:
     ],
 )
 def test_a_wrong_setting_is_said_when_the_task_is_made(options: dict[str, Any], words: str) -> None:
-    with pytest.raises(ps.RecipeError, match=words):
+    with pytest.raises(ps.OptionError, match=words):
         ps.Classification(**{"classes": SHAPES, "backbone": "tiny", **options})
 
 
@@ -148,7 +148,7 @@ def test_classes_and_weights_are_taken_from_the_training_data() -> None:
 
 def test_balanced_weights_before_they_are_known_are_an_error() -> None:
     task = ps.Classification(SHAPES, backbone="tiny", size=32, class_weights="balanced")
-    with pytest.raises(ps.RecipeError, match="fitted_to"):
+    with pytest.raises(ps.OptionError, match="fitted_to"):
         task.loss(task.network(), batches_of(task.evaluation_flow(Shapes(6), workers=0))[0])
 
 

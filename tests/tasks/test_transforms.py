@@ -78,12 +78,12 @@ def test_what_normalises_by_itself_is_told_that_the_task_does() -> None:
     ],
 )
 def test_what_is_no_image_is_an_error_that_says_what_came(value: Any, words: str) -> None:
-    with pytest.raises(ps.RecipeError, match=words):
+    with pytest.raises(ps.OptionError, match=words):
         as_image(value)
 
 
 def test_what_cannot_be_called_is_refused() -> None:
-    with pytest.raises(ps.RecipeError, match="not int"):
+    with pytest.raises(ps.OptionError, match="not int"):
         batch_of(3)
 
 
@@ -124,7 +124,7 @@ def test_a_pipeline_that_ends_in_tensors_is_taken() -> None:
 
 def test_a_pipeline_that_cannot_be_seeded_is_refused() -> None:
     albumentations = pytest.importorskip("albumentations")
-    with pytest.raises(ps.RecipeError, match="Compose"):
+    with pytest.raises(ps.OptionError, match="Compose"):
         batch_of(type("Old", (), {"__module__": albumentations.__name__, "__call__": lambda self, **values: values})())
 
 
@@ -182,7 +182,7 @@ def test_boxes_go_through_a_pipeline_as_users_of_pascal_voc_write_it() -> None:
 def test_a_pipeline_that_moves_pixels_and_has_no_bbox_params_is_refused_before_training() -> None:
     albumentations = pytest.importorskip("albumentations")
     flips = albumentations.Compose([albumentations.OneOf([albumentations.HorizontalFlip(p=1)])])
-    with pytest.raises(ps.RecipeError, match="HorizontalFlip moves pixels, and boxes would stay.*bbox_params"):
+    with pytest.raises(ps.OptionError, match="HorizontalFlip moves pixels, and boxes would stay.*bbox_params"):
         transformed(ps.Flow(Boxed()), flips)
     colours = albumentations.Compose([albumentations.RandomBrightnessContrast(p=1), albumentations.CoarseDropout(p=1)])
     assert first_sample(colours)["boxes"].tolist() == _boxed_sample()["boxes"].tolist()
@@ -191,14 +191,14 @@ def test_a_pipeline_that_moves_pixels_and_has_no_bbox_params_is_refused_before_t
 def test_a_function_that_calls_a_pipeline_for_the_image_alone_is_refused_before_training() -> None:
     albumentations = pytest.importorskip("albumentations")
     flips = albumentations.Compose([albumentations.HorizontalFlip(p=1)])
-    with pytest.raises(ps.RecipeError, match="HorizontalFlip moves pixels, and boxes would stay"):
+    with pytest.raises(ps.OptionError, match="HorizontalFlip moves pixels, and boxes would stay"):
         transformed(ps.Flow(Boxed()), lambda image: flips(image=image)["image"])
 
 
 def test_a_transform_of_torchvision_that_leaves_arrays_as_they_are_is_refused() -> None:
     from torchvision.transforms import v2
 
-    with pytest.raises(ps.RecipeError, match="leaves numpy arrays as they are"):
+    with pytest.raises(ps.OptionError, match="leaves numpy arrays as they are"):
         batch_of(v2.RandomHorizontalFlip(p=1.0))
     flipped = batch_of(v2.Compose([v2.ToImage(), v2.RandomHorizontalFlip(p=1.0)]))
     assert torch.equal(flipped["image"].flip(2), batch_of(lambda image: image)["image"])
@@ -207,7 +207,7 @@ def test_a_transform_of_torchvision_that_leaves_arrays_as_they_are_is_refused() 
 def test_boxes_of_another_format_are_refused() -> None:
     albumentations = pytest.importorskip("albumentations")
     boxes = albumentations.BboxParams(format="coco", label_fields=["category_ids"])
-    with pytest.raises(ps.RecipeError, match="pascal_voc"):
+    with pytest.raises(ps.OptionError, match="pascal_voc"):
         first_sample(albumentations.Compose([albumentations.HorizontalFlip()], bbox_params=boxes))
 
 

@@ -63,7 +63,7 @@ def test_a_wrong_file_fails_with_the_keys_that_differ() -> None:
     given = dict(network_of(TINY).state_dict())
     given["features.9.weight"] = given.pop("features.0.0.weight")
     given["features.1.0.weight"] = torch.zeros(1)
-    with pytest.raises(ps.RecipeError) as caught:
+    with pytest.raises(ps.OptionError) as caught:
         TINY.load_backbone(network_of(TINY), given)
     words = str(caught.value)
     assert "1 missing: features.0.0.weight" in words
@@ -74,7 +74,7 @@ def test_a_wrong_file_fails_with_the_keys_that_differ() -> None:
 def test_nothing_is_taken_over_from_a_wrong_file() -> None:
     network = network_of(TINY)
     before = {name: value.clone() for name, value in network.state_dict().items()}
-    with pytest.raises(ps.RecipeError):
+    with pytest.raises(ps.OptionError):
         TINY.load_backbone(network, {"features.0.0.weight": torch.zeros(16, 3, 3, 3)})
     assert same(network.state_dict(), before)
 
@@ -116,7 +116,7 @@ def test_a_file_that_is_not_there_says_so(tmp_path: Path) -> None:
 def test_addresses_on_hugging_face_are_read() -> None:
     assert hub_place("hf://weecology/deepforest-tree") == HubPlace("weecology/deepforest-tree", None, None)
     assert hub_place("hf://a/b.c@v1.0/sub/x.pt") == HubPlace("a/b.c", "v1.0", "sub/x.pt")
-    with pytest.raises(ps.RecipeError, match="hf://owner/name"):
+    with pytest.raises(ps.OptionError, match="hf://owner/name"):
         hub_place("hf://only-one")
 
 

@@ -34,7 +34,7 @@ def test_a_source_is_split_as_a_pack_of_it_would_be(tmp_path: Path) -> None:
 
 def test_a_pack_may_be_split_anew(tmp_path: Path) -> None:
     pack = ps.pack(Shades(50), tmp_path / "shades.pack", split="all", progress=False)
-    with pytest.raises(ps.RecipeError, match="no split 'train'; there are all"):
+    with pytest.raises(ps.OptionError, match="no split 'train'; there are all"):
         split(pack)
     assert len(split(pack, split="train=0.5,val=0.5").train) == 24  # 12 of each class
     assert len(split(pack, train="all").train) == 50
@@ -50,7 +50,7 @@ def test_two_packs_are_a_pair_by_path(tmp_path: Path) -> None:
 
 def test_a_pair_may_have_no_validation_but_must_have_training() -> None:
     assert split((Shades(5), None)).val is None
-    with pytest.raises(ps.RecipeError, match="train is None"):
+    with pytest.raises(ps.OptionError, match="train is None"):
         split((None, Shades(5)))
 
 
@@ -85,11 +85,11 @@ def test_a_file_in_training_and_validation_is_named(tmp_path: Path) -> None:
 def test_validation_is_a_split_or_other_data_not_both(tmp_path: Path) -> None:
     second = boxes_table(tmp_path, "va.csv", ["c.png"])
     pack = ps.pack(Shades(50), tmp_path / "shades.pack", progress=False)
-    with pytest.raises(ps.RecipeError, match="the data have the splits train, val"):
+    with pytest.raises(ps.OptionError, match="the data have the splits train, val"):
         split(pack, val=second)
-    with pytest.raises(ps.RecipeError, match=r"data.split='train=0.5,val=0.5' names a split too"):
+    with pytest.raises(ps.OptionError, match=r"data.split='train=0.5,val=0.5' names a split too"):
         split(Shades(50), val=second, split="train=0.5,val=0.5")
-    with pytest.raises(ps.RecipeError, match=r"va2\.csv'.* no such file .*Did you mean .*va\.csv'"):
+    with pytest.raises(ps.OptionError, match=r"va2\.csv'.* no such file .*Did you mean .*va\.csv'"):
         split(second, val=str(tmp_path / "va2.csv"))
 
 
@@ -98,7 +98,7 @@ def test_a_split_that_is_also_a_folder_stays_a_split(tmp_path: Path, monkeypatch
     (tmp_path / "val").mkdir()
     (tmp_path / "others").mkdir()
     assert split(Shades(50)).how.startswith("by group")
-    with pytest.raises(ps.RecipeError, match=r"no split 'others'.*write data.val=./others"):
+    with pytest.raises(ps.OptionError, match=r"no split 'others'.*write data.val=./others"):
         split(Shades(50), val="others")
 
 

@@ -71,7 +71,7 @@ def test_other_errors_are_not_taken_for_a_lack_of_memory(tmp_path: Path) -> None
 
 
 def test_an_empty_split_is_said(tmp_path: Path) -> None:
-    with pytest.raises(ps.RecipeError, match="no samples for evaluation"):
+    with pytest.raises(ps.OptionError, match="no samples for evaluation"):
         trained(tmp_path / "run", data=(Shades(8), Shades(0)))
 
 

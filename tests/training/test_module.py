@@ -94,7 +94,7 @@ def test_trainer_for_gives_the_trainer_of_ps_train(tmp_path: Path) -> None:
 
 
 def test_trainer_for_takes_nothing_else() -> None:
-    with pytest.raises(ps.RecipeError, match="not str"):
+    with pytest.raises(ps.OptionError, match="not str"):
         ps.trainer_for("pets.yaml")
 
 
@@ -131,9 +131,9 @@ def test_frozen_stages_keep_weights_and_statistics(freeze: Any, still: set[str])
 
 
 def test_freezing_too_much_or_nothing_that_is_there_is_an_error() -> None:
-    with pytest.raises(ps.RecipeError, match="body, head. Did you mean 'body'"):
+    with pytest.raises(ps.OptionError, match="body, head. Did you mean 'body'"):
         ps.module_for(Tiny(), Shades(), freeze="bodi")
-    with pytest.raises(ps.RecipeError, match="a number below 2"):
+    with pytest.raises(ps.OptionError, match="a number below 2"):
         ps.module_for(Tiny(), Shades(), freeze=2)
 
 
@@ -188,7 +188,7 @@ def test_a_module_is_loaded_from_a_checkpoint_of_lightning(tmp_path: Path) -> No
     loader = own.task.evaluation_flow(Shades(8), workers=0).batch(8).to_torch()
     found = [quiet_trainer().validate(one, loader, verbose=False)[0] for one in (own, loaded)]
     assert found[0] == found[1]
-    with pytest.raises(ps.RecipeError, match="has no option 'task'"):
+    with pytest.raises(ps.OptionError, match="has no option 'task'"):
         type(own).load_from_checkpoint(tmp_path / "classes.ckpt", task=task)
 
 
@@ -229,5 +229,5 @@ def test_settings_of_every_task_are_flat_and_plain(task: Any) -> None:
     ({"epoch": 3}, "Did you mean 'epochs'?"),
 ])  # fmt: skip
 def test_arguments_that_are_not_of_a_module_are_told_where_they_belong(wrong: dict[str, Any], said: str) -> None:
-    with pytest.raises(ps.RecipeError, match=re.escape(said)):
+    with pytest.raises(ps.OptionError, match=re.escape(said)):
         ps.module_for(Tiny(), Shades(50), **wrong)

@@ -57,5 +57,5 @@ def test_it_goes_on_after_an_interruption(tmp_path: Path) -> None:
 
 def test_what_does_not_fit_is_said_with_both_sizes(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("penstock.training.feeds.free_bytes", lambda: 1000)
-    with pytest.raises(ps.RecipeError, match=r"needs 4.\de-06 GB, and half of what cpu has free is 5e-07 GB"):
+    with pytest.raises(ps.OptionError, match=r"needs 4.\de-06 GB, and half of what cpu has free is 5e-07 GB"):
         Feed(Tiny(), Shades(21), None, 8, preload=True).training_loader(Rank())

@@ -66,15 +66,15 @@ def test_ctrl_c_works_as_before_afterwards(tmp_path: Path) -> None:
 
 def test_other_settings_are_refused_with_the_difference(tmp_path: Path) -> None:
     interrupted(tmp_path / "run", InterruptAt(0, 1))
-    with pytest.raises(ps.RecipeError, match="train.learning_rate was 0.01, now 0.5; train.seed was 0, now 3"):
+    with pytest.raises(ps.OptionError, match="train.learning_rate was 0.01, now 0.5; train.seed was 0, now 3"):
         trained(tmp_path / "run", learning_rate=0.5, seed=3)
-    with pytest.raises(ps.RecipeError, match="task.dropout was 0.2, now 0.7"):
+    with pytest.raises(ps.OptionError, match="task.dropout was 0.2, now 0.7"):
         trained(tmp_path / "run", Tiny(dropout=0.7))
 
 
 def test_other_data_are_refused(tmp_path: Path) -> None:
     interrupted(tmp_path / "run", InterruptAt(0, 1))
-    with pytest.raises(ps.RecipeError, match="another plan"):
+    with pytest.raises(ps.OptionError, match="another plan"):
         trained(tmp_path / "run", data=Shades(50, seed=9))
 
 
@@ -87,7 +87,7 @@ def test_how_it_runs_may_change(tmp_path: Path) -> None:
 
 def test_resume_never_refuses_a_folder_in_use(tmp_path: Path) -> None:
     trained(tmp_path / "run")
-    with pytest.raises(ps.RecipeError, match="holds a Run already"):
+    with pytest.raises(ps.OptionError, match="holds a Run already"):
         trained(tmp_path / "run", resume="never")
 
 

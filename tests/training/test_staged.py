@@ -109,7 +109,7 @@ def test_weights_are_looked_at_before_any_stage(tmp_path: Path) -> None:
     with pytest.raises(ps.DataError, match=r"nothere\.pth: this is no model: there is no such file"):
         trained(tmp_path / "mice", task)
     torch.save({"other.weight": torch.zeros(3)}, tmp_path / "other.pth")
-    with pytest.raises(ps.RecipeError, match="not of a mobilenet_v2"):
+    with pytest.raises(ps.OptionError, match="not of a mobilenet_v2"):
         trained(tmp_path / "mice", replace(TASK, weights=str(tmp_path / "other.pth")))
     assert not (tmp_path / "mice").exists()
 

@@ -90,7 +90,7 @@ def test_a_subset_without_other_splits_trains_without_validation(tmp_path: Path)
 
 def test_a_split_that_is_not_there_is_named(tmp_path: Path) -> None:
     pack = ps.pack(Shades(60), tmp_path / "shades.pack", split="train=0.7,test=0.3", progress=False)
-    with pytest.raises(ps.RecipeError, match="no split 'val'; there are train, test"):
+    with pytest.raises(ps.OptionError, match="no split 'val'; there are train, test"):
         trained(tmp_path / "run", data=pack)
     assert trained(tmp_path / "other", data=pack, val="test").scores()["seen"] == 18
 
@@ -145,11 +145,11 @@ def test_an_own_transform_is_part_of_the_training_flow_alone(tmp_path: Path) -> 
 
 
 def test_an_option_that_is_not_there_is_named_with_the_nearest() -> None:
-    with pytest.raises(ps.RecipeError, match="no option 'epoch_count'|Did you mean"):
+    with pytest.raises(ps.OptionError, match="no option 'epoch_count'|Did you mean"):
         ps.train(Tiny(), Shades(), learning_rat=0.1)
-    with pytest.raises(ps.RecipeError, match="train needs data"):
+    with pytest.raises(ps.OptionError, match="train needs data"):
         ps.train(Tiny())
-    with pytest.raises(ps.RecipeError, match="a path, a Source or a pair"):
+    with pytest.raises(ps.OptionError, match="a path, a Source or a pair"):
         ps.train(Tiny(), 12)
 
 
@@ -207,7 +207,7 @@ class Broken(Shades):
 def test_an_argument_that_is_wrong_is_said_before_a_folder_is_made(
     tmp_path: Path, wrong: dict[str, Any], said: str
 ) -> None:
-    with pytest.raises(ps.RecipeError) as caught:
+    with pytest.raises(ps.OptionError) as caught:
         trained(tmp_path / "run", **wrong)
     assert said in str(caught.value)
     assert not (tmp_path / "run").exists()

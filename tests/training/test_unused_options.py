@@ -126,7 +126,7 @@ def _noting(seen: set[str]) -> Any:
 def test_an_argument_of_the_trainer_that_is_an_option_of_ours_is_refused(
     arguments: dict[str, Any], words: str, tmp_path: Path
 ) -> None:
-    with pytest.raises(ps.RecipeError, match=words):
+    with pytest.raises(ps.OptionError, match=words):
         trained(tmp_path / "run", trainer=arguments)
     assert not (tmp_path / "run").exists()
 
@@ -140,7 +140,7 @@ def test_arguments_of_the_trainer_are_recorded_in_the_run(tmp_path: Path) -> Non
 
 
 def test_an_argument_of_the_trainer_that_is_given_twice_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(ps.RecipeError, match="limit_train_batches is given twice"):
+    with pytest.raises(ps.OptionError, match="limit_train_batches is given twice"):
         trained(tmp_path / "run", trainer={"limit_train_batches": 2}, limit_train_batches=1)
 
 
@@ -161,20 +161,20 @@ def test_an_argument_of_the_trainer_that_is_given_twice_is_refused(tmp_path: Pat
     ],
 )
 def test_an_option_that_another_switches_off_is_refused(options: dict[str, Any], words: str, tmp_path: Path) -> None:
-    with pytest.raises(ps.RecipeError, match=words):
+    with pytest.raises(ps.OptionError, match=words):
         trained(tmp_path / "run", **options)
 
 
 @pytest.mark.parametrize("name", ["train", "val", "split", "split_seed"])
 def test_names_of_splits_are_refused_for_a_pair(name: str, tmp_path: Path) -> None:
     value = {"train": "all", "val": "test", "split": "train=0.5,val=0.5", "split_seed": 3}[name]
-    with pytest.raises(ps.RecipeError, match=f"{name}=.*would have no effect: the data are a pair"):
+    with pytest.raises(ps.OptionError, match=f"{name}=.*would have no effect: the data are a pair"):
         trained(tmp_path / "run", data=(Shades(8), Shades(8)), **{name: value})
 
 
 def test_a_seed_of_splits_is_refused_where_data_have_their_own(tmp_path: Path) -> None:
     pack = ps.pack(Shades(20), tmp_path / "shades.pack")
-    with pytest.raises(ps.RecipeError, match="split_seed=3 would have no effect: the data have their own splits"):
+    with pytest.raises(ps.OptionError, match="split_seed=3 would have no effect: the data have their own splits"):
         trained(tmp_path / "run", data=pack, split_seed=3)
 
 
@@ -189,7 +189,7 @@ def test_a_seed_of_splits_is_refused_where_data_have_their_own(tmp_path: Path) -
 def test_a_training_in_stages_refuses_at_once_what_a_later_stage_cannot_do(
     options: dict[str, Any], words: str, tmp_path: Path
 ) -> None:
-    with pytest.raises(ps.RecipeError, match=words):
+    with pytest.raises(ps.OptionError, match=words):
         ps.train(TASK, (videos("ab"), videos("c")), folder=tmp_path / "run", progress=False, **options)
 
 
@@ -204,13 +204,13 @@ def test_a_training_in_stages_refuses_at_once_what_a_later_stage_cannot_do(
 )
 @pytest.mark.parametrize("data", [None, Shades(8)], ids=["without data", "with data"])
 def test_a_module_refuses_options_that_it_does_nothing_with(data: Any, options: dict[str, Any], words: str) -> None:
-    with pytest.raises(ps.RecipeError, match=words):
+    with pytest.raises(ps.OptionError, match=words):
         ps.module_for(Tiny(), data, **options)
 
 
 @pytest.mark.parametrize("options", [{"workers": 2}, {"split_seed": 2}, {"transform": lambda sample: sample}])
 def test_a_module_without_data_refuses_options_on_data(options: dict[str, Any]) -> None:
-    with pytest.raises(ps.RecipeError, match="would have no effect: the module has no data"):
+    with pytest.raises(ps.OptionError, match="would have no effect: the module has no data"):
         ps.module_for(Tiny(), **options)
 
 
@@ -236,7 +236,7 @@ def test_what_preloading_leaves_out_is_said(tmp_path: Path, capsys: pytest.Captu
 
 
 def test_a_threshold_is_refused_where_a_sample_has_one_class() -> None:
-    with pytest.raises(ps.RecipeError, match=r"threshold=0.7 would have no effect.*multi_label=True"):
+    with pytest.raises(ps.OptionError, match=r"threshold=0.7 would have no effect.*multi_label=True"):
         ps.Classification(threshold=0.7)
 
 
@@ -244,7 +244,7 @@ def test_a_threshold_is_refused_where_a_sample_has_one_class() -> None:
 
 
 def test_a_flow_refuses_a_number_of_bad_samples_that_it_would_never_count() -> None:
-    with pytest.raises(ps.RecipeError, match=r"max_bad=3 would have no effect.*on_bad_sample='substitute'"):
+    with pytest.raises(ps.OptionError, match=r"max_bad=3 would have no effect.*on_bad_sample='substitute'"):
         ps.Flow(Shades(8), max_bad=3)
 
 

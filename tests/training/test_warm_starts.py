@@ -105,26 +105,26 @@ def test_a_sequence_network_of_another_kind_is_new_and_that_is_said(run: ps.Run)
 )
 def test_a_model_with_another_network_is_refused(changes: Any, words: str, run: ps.Run, tmp_path: Path) -> None:
     task = replace(TASK, weights=str(run.folder), **changes)
-    with pytest.raises(ps.RecipeError, match=words):
+    with pytest.raises(ps.OptionError, match=words):
         trained(tmp_path / "mice", task)
     assert not (tmp_path / "mice").exists()
 
 
 def test_a_checkpoint_of_a_single_stage_is_refused(run: ps.Run, tmp_path: Path) -> None:
     for stage in ("flow", "sequence"):
-        with pytest.raises(ps.RecipeError, match=f"is a checkpoint of the stage {stage} alone. Name the Run"):
+        with pytest.raises(ps.OptionError, match=f"is a checkpoint of the stage {stage} alone. Name the Run"):
             trained(tmp_path / "mice", replace(TASK, weights=str(run.folder / "stages" / stage)))
 
 
 def test_models_of_other_tasks_are_refused_by_their_name(run: ps.Run, tmp_path: Path) -> None:
     detector = ps.Detection(["Tree"], backbone="tiny")
     boxes = ps.Model(detector, detector.network(), device="cpu").save(tmp_path / "trees.pt")
-    with pytest.raises(ps.RecipeError, match="is a model of the task detection, and behaviour cannot begin with it"):
+    with pytest.raises(ps.OptionError, match="is a model of the task detection, and behaviour cannot begin with it"):
         trained(tmp_path / "mice", replace(TASK, weights=str(boxes)))
     for task in (ps.Classification(["a", "b"], weights=str(run.folder)), replace(detector, weights=str(run.folder))):
-        with pytest.raises(ps.RecipeError, match="is a model of the task behaviour"):
+        with pytest.raises(ps.OptionError, match="is a model of the task behaviour"):
             task.pretrained()
-    with pytest.raises(ps.RecipeError, match="is a model of the task detection, and classification cannot"):
+    with pytest.raises(ps.OptionError, match="is a model of the task detection, and classification cannot"):
         ps.Classification(["a", "b"], backbone="tiny", weights=str(boxes)).pretrained()
 
 
@@ -135,7 +135,7 @@ def test_streams_begin_with_a_classifier_of_the_same_backbone(tmp_path: Path) ->
     task = replace(TASK, behaviours=("walk", "rear"), normalize="imagenet")
     taken = begun(replace(task, weights=str(tmp_path / "mobilenet_v2.pt")), "frames").taken
     assert "new: the motion stream and the heads" in taken.line("m.pt")
-    with pytest.raises(ps.RecipeError, match="has backbone resnet18, and this task has backbone mobilenet_v2"):
+    with pytest.raises(ps.OptionError, match="has backbone resnet18, and this task has backbone mobilenet_v2"):
         begun(replace(task, weights=str(tmp_path / "resnet18.pt")), "frames")
 
 

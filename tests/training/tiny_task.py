@@ -120,7 +120,7 @@ class Tiny:
 
     def check(self, source: ps.Source, purpose: str) -> None:
         if not len(source):
-            raise ps.RecipeError(f"there are no samples for {purpose}.")
+            raise ps.OptionError(f"there are no samples for {purpose}.")
 
     def training_flow(self, source: ps.Source, *, seed: int, transform: Any = None, **options: Any) -> ps.Flow:
         flow = ps.Flow(source, seed, **options).shuffle()

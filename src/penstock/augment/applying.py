@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from penstock.augment.steps import Geometric, Pixelwise, Uniforms
 from penstock.augment.views import HORIZONTAL, VERTICAL, Views
 from penstock.codecs import kernel
-from penstock.errors import RecipeError
+from penstock.errors import OptionError
 from penstock.geometry import Boxes, as_boxes
 from penstock.samples import Kind, Sample, Schema
 
@@ -65,7 +65,7 @@ def apply(
     """
     kinds = guessed_kinds(sample) if schema is None else kinds_of(schema)
     if step.uniform_count and rng is None:
-        raise RecipeError(f"{type(step).__name__} is random. Pass rng=numpy.random.default_rng(seed).")
+        raise OptionError(f"{type(step).__name__} is random. Pass rng=numpy.random.default_rng(seed).")
     uniforms = np.zeros((1, 0)) if rng is None else rng.random((1, step.uniform_count))
     if not isinstance(step, Geometric):
         return apply_pixelwise(step, sample, kinds, uniforms)
@@ -102,13 +102,13 @@ def image_size(sample: Sample, schema_kinds: Kinds) -> tuple[int, int]:
             sizes[name] = np.shape(sample[name])[:-3:-1]
     if not sizes:
         found = ", ".join(f"{name} ({schema_kinds.get(name, 'no field of the schema')})" for name in sample)
-        raise RecipeError(
+        raise OptionError(
             "crops, resizes and flips need a field of kind image (height×width×3 of uint8) or mask, and a sample has "
             f"{found}. Write a function of the sample for other pixels: map(function)."
         )
     if len(set(sizes.values())) > 1:
         found = ", ".join(f"{name} {width}x{height}" for name, (width, height) in sizes.items())
-        raise RecipeError(f"the images of one sample must have one size, and there are {found}. Resize them first.")
+        raise OptionError(f"the images of one sample must have one size, and there are {found}. Resize them first.")
     width, height = next(iter(sizes.values()))
     return width, height
 
@@ -146,11 +146,11 @@ def _checked_image(name: str, value: Any) -> NDArray[np.uint8]:
     image = np.asarray(value)
     if not _looks_like_image(image):
         found = f"{'×'.join(map(str, image.shape))} {image.dtype}"
-        raise RecipeError(
+        raise OptionError(
             f"{name} must be height×width×3 (or frames of it) of uint8 and is {found}. Normalize goes last."
         )
     if 0 in image.shape:
-        raise RecipeError(f"{name} has no pixels: it is {'×'.join(map(str, image.shape))}.")
+        raise OptionError(f"{name} has no pixels: it is {'×'.join(map(str, image.shape))}.")
     return image
 
 
@@ -167,17 +167,17 @@ def _seen_image(name: str, value: Any, views: Views) -> NDArray[np.uint8]:
     crops, flips = np.repeat(views.kernel_crops, count, axis=0), np.repeat(views.flips, count)
     failures = kernel.pixels_range([image], places, crops, flips, out, target, fill=views.fill)
     if failures:
-        raise RecipeError(f"{name}: {failures[0].reason}.")
+        raise OptionError(f"{name}: {failures[0].reason}.")
     return out.reshape(*image.shape[:-3], *target.shape)
 
 
 def _seen_mask(name: str, mask: NDArray[Any], views: Views) -> NDArray[Any]:
     if mask.ndim not in (2, 3):
-        raise RecipeError(f"{name} must be height×width (or frames of it) and is {'×'.join(map(str, mask.shape))}.")
+        raise OptionError(f"{name} must be height×width (or frames of it) and is {'×'.join(map(str, mask.shape))}.")
     columns, has_column = _nearest(views, 0, bool(views.flips[0] & HORIZONTAL))
     rows, has_row = _nearest(views, 1, bool(views.flips[0] & VERTICAL))
     if rows.max() >= mask.shape[-2] or columns.max() >= mask.shape[-1]:
-        raise RecipeError(f"{name} of {mask.shape[-1]}x{mask.shape[-2]} px is smaller than the image it belongs to.")
+        raise OptionError(f"{name} of {mask.shape[-1]}x{mask.shape[-2]} px is smaller than the image it belongs to.")
     return np.where(has_row[:, None] & has_column, mask[..., rows[:, None], columns], 0).astype(mask.dtype)
 
 
@@ -196,7 +196,7 @@ def _seen_boxes(sample: Sample, schema_kinds: Kinds, views: Views) -> Sample:
     names = [name for name, kind in schema_kinds.items() if kind == "boxes" and name in sample]
     beside = [name for name, kind in schema_kinds.items() if kind == "labels" and name.startswith("box_")]
     if len(names) > 1 and beside:
-        raise RecipeError(f"{' and '.join(names)} are both boxes: it is not clear to which {beside[0]} belongs.")
+        raise OptionError(f"{' and '.join(names)} are both boxes: it is not clear to which {beside[0]} belongs.")
     out: Sample = {}
     for name in names:
         boxes = as_boxes(sample[name])

@@ -27,7 +27,7 @@ import numpy as np
 
 from penstock.augment.steps import Geometric, Uniforms
 from penstock.augment.views import HORIZONTAL, VERTICAL, Numbers, Views, whole_views
-from penstock.errors import RecipeError
+from penstock.errors import OptionError
 
 ANY_SIZE = (1, 1)
 
@@ -55,11 +55,11 @@ def views_of(steps: Sequence[Geometric], sizes: Numbers, uniforms: Sequence[Unif
 
 
 def composed(first: Views, second: Views) -> Views:
-    """The one view that shows what `second` shows of what `first` shows; RecipeError where there is none."""
+    """The one view that shows what `second` shows of what `first` shows; OptionError where there is none."""
     if not second.is_scaled:
         return _cropped(first, second)
     if first.is_scaled or first.is_padded or first.flips.any():
-        raise RecipeError("what was resized, padded or flipped and is then resized is not one view of the image.")
+        raise OptionError("what was resized, padded or flipped and is then resized is not one view of the image.")
     offset = first.crops[:, :2] + first.parts[:, :2]
     return replace(second, crops=_moved(second.crops, offset))
 
@@ -111,7 +111,7 @@ def _cropped(first: Views, second: Views) -> Views:
     if not first.is_scaled:
         return _trimmed(views, _overlap(windows, visible))
     if not np.array_equal(_overlap(windows, visible), _overlap(windows, resized)):
-        raise RecipeError("what was resized, then cropped and is then padded is not one view of the image.")
+        raise OptionError("what was resized, then cropped and is then padded is not one view of the image.")
     return views
 
 
@@ -144,7 +144,7 @@ def _common_fill(first: Views, second: Views) -> int:
     if not second.is_padded:
         return first.fill
     if first.is_padded and first.fill != second.fill:
-        raise RecipeError(f"what is padded with {first.fill} and then with {second.fill} is not one view of the image.")
+        raise OptionError(f"what is padded with {first.fill} and then with {second.fill} is not one view of the image.")
     return second.fill
 
 

@@ -13,7 +13,7 @@ from penstock.augment.geometric import chosen, needed
 from penstock.augment.options import checked_probability, is_number
 from penstock.augment.steps import Uniforms
 from penstock.codecs.kernel.targets import Target, level_table
-from penstock.errors import RecipeError, nearest
+from penstock.errors import OptionError, nearest
 from penstock.samples import Store
 
 Channels = tuple[float, float, float]
@@ -45,7 +45,7 @@ class Normalize:
             object.__setattr__(self, "statistics", _checked_pair(self.statistics))
         elif self.statistics not in NAMED:
             legal = f"{', '.join(NAMED)}, (mean, std)"
-            raise RecipeError(f"statistics={self.statistics!r} is not one of {legal}.{nearest(self.statistics, NAMED)}")
+            raise OptionError(f"statistics={self.statistics!r} is not one of {legal}.{nearest(self.statistics, NAMED)}")
 
     @property
     def mean(self) -> Channels:
@@ -73,7 +73,7 @@ class Normalize:
         if self.statistics == "imagenet":
             return IMAGENET
         if isinstance(self.statistics, str):
-            raise RecipeError('Normalize("pack") does not know its pack yet. Use Normalize("pack").resolved(pack).')
+            raise OptionError('Normalize("pack") does not know its pack yet. Use Normalize("pack").resolved(pack).')
         return self.statistics
 
 
@@ -106,7 +106,7 @@ def checked_levels(step: str, images: NDArray[Any]) -> None:
     """Steps on pixels take levels, not what Normalize made of them."""
     if images.dtype != np.uint8 or images.ndim not in (4, 5) or images.shape[-1] != 3:
         found = f"{'×'.join(map(str, images.shape))} {images.dtype}"
-        raise RecipeError(f"{step} takes images of height×width×3 of uint8 and got {found}. Normalize goes last.")
+        raise OptionError(f"{step} takes images of height×width×3 of uint8 and got {found}. Normalize goes last.")
 
 
 def _luma(images: NDArray[np.uint8]) -> NDArray[np.uint8]:
@@ -119,14 +119,14 @@ def _checked_pair(values: Any) -> tuple[Channels, Channels]:
     """Mean and std as floats; a std must be above zero, which Target says."""
     is_pair = isinstance(values, (Sequence, np.ndarray)) and len(values) == 2
     if not (is_pair and all(_are_channels(channels) for channels in values)):
-        raise RecipeError(
+        raise OptionError(
             f"statistics={values!r} must be imagenet, pack, or ((r, g, b), (r, g, b)): finite mean and std of 0…255."
         )
     mean, std = (_channels(channels) for channels in values)
     Target(1, 1, "chw-float32", mean, std)
     if max(mean) <= 1 and max(std) < 1:
         levels = ", ".join(f"({', '.join(f'{255 * value:g}' for value in channels)})" for channels in (mean, std))
-        raise RecipeError(
+        raise OptionError(
             f"statistics={(mean, std)!r} are of pixels from 0 to 1, and pixels here are levels from 0 to 255. Multiply "
             f"mean and std by 255: ({levels})."
         )
@@ -149,13 +149,13 @@ def _statistics_of(source: Store) -> tuple[Channels, Channels]:
     while not found and len(source.below) == 1:
         (source,) = source.below
     if not found or not found.get("images", 1):
-        raise RecipeError(
+        raise OptionError(
             f'Normalize("pack"): {source.kind.__name__} has no channel statistics; packs of images have them. '
             'Pack the data first, or choose "imagenet" or mean and std: Normalize("imagenet") in a flow, normalize of '
             "a task, task.normalize=imagenet in a recipe."
         )
     if min(found["std"]) <= 0:
-        raise RecipeError(
+        raise OptionError(
             f'Normalize("pack"): a channel of this pack never changes (std {found["std"]}). Give mean and std.'
         )
     return _channels(found["mean"]), _channels(found["std"])

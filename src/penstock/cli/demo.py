@@ -36,7 +36,7 @@ def _own_folder(home: Path) -> Path:
     """A folder that is new, empty, or an earlier demonstration's: files of the user are not written over."""
     mark = home / MARK
     if home.exists() and not mark.exists() and any(home.iterdir()):
-        raise ps.RecipeError(f"{home} has files that the demonstration did not make. Pass a new folder as --folder.")
+        raise ps.OptionError(f"{home} has files that the demonstration did not make. Pass a new folder as --folder.")
     home.mkdir(parents=True, exist_ok=True)
     mark.write_text("Made by `penstock demo`, which writes over what is here.\n", encoding="utf-8")
     return home

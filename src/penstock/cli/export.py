@@ -70,12 +70,12 @@ def _kind(paths: Sequence[str], given: dict[str, Any]) -> str:
     kinds = {kind_of(path): path for path in paths}
     if len(kinds) > 1:
         described = ", ".join(f"{path} ({kind or 'not recognised'})" for kind, path in kinds.items())
-        raise ps.RecipeError(f"these are data of several kinds: {described}. Export each for itself.")
+        raise ps.OptionError(f"these are data of several kinds: {described}. Export each for itself.")
     ((kind, first),) = kinds.items()
     if kind == "Images" and "boxes" in given:
         return "Boxes"
     if len(paths) > 1 and kind in ("Pack", "Images", "DeepEthogram"):
-        raise ps.RecipeError(f"{kind} takes one path, and here are {len(paths):,}, the first {first}.")
+        raise ps.OptionError(f"{kind} takes one path, and here are {len(paths):,}, the first {first}.")
     if not kind:
         ps.open(first)  # which says what is there and what was looked for
     return kind
@@ -84,7 +84,7 @@ def _kind(paths: Sequence[str], given: dict[str, Any]) -> str:
 def _refuse(kind: str, unknown: dict[str, Any]) -> None:
     if unknown:
         flag = "--" + next(iter(unknown)).replace("_", "-")
-        raise ps.RecipeError(f"{flag} says nothing to {kind}, which reads these data. Leave it out.")
+        raise ps.OptionError(f"{flag} says nothing to {kind}, which reads these data. Leave it out.")
 
 
 def _exported(source: Any, running: dict[str, Any], chosen: dict[str, Any]) -> ps.Export:

@@ -47,7 +47,7 @@ def _damage_blamed(source: Any) -> Iterator[None]:
     """When a look at a pack fails in any way, say so if damage of the pack is the reason."""
     try:
         yield
-    except (ps.PackError, ps.RecipeError):
+    except (ps.PackError, ps.OptionError):
         raise
     except Exception:
         if isinstance(source, ps.Pack):
@@ -73,7 +73,7 @@ def show(path: str, number: int, output: str) -> int:
     try:
         index = checked_index(number, len(pack))
     except IndexError as error:
-        raise ps.RecipeError(str(error)) from None
+        raise ps.OptionError(str(error)) from None
     with _damage_blamed(pack):
         sample = pack[index]
         picture, words = draw_sample(sample, pack.schema), caption(sample, pack.schema)
@@ -86,7 +86,7 @@ def _codec(output: str) -> str:
     """The codec that the ending of a picture's name asks for."""
     ending = Path(output).suffix.lower()
     if ending not in ENDINGS:
-        raise ps.RecipeError(f"--output {output}: its ending must be one of {', '.join(ENDINGS)}.")
+        raise ps.OptionError(f"--output {output}: its ending must be one of {', '.join(ENDINGS)}.")
     return ENDINGS[ending]
 
 

@@ -225,7 +225,7 @@ def make_source(kind: Callable[..., Any], paths: Sequence[str], options: dict[st
     if kind is ps.open:
         return open_data(paths, options)
     if kind is ps.Images and len(paths) > 1:
-        raise ps.RecipeError(
+        raise ps.OptionError(
             f"images are given as one folder or one table, and here are {counted(len(paths), 'path')}, "
             f"the first {paths[0]}. "
             "Name their folder, without *."

@@ -24,7 +24,7 @@ from penstock.codecs.headers import Buffer, Header, UnreadableImage, masked_pixe
 from penstock.codecs.opencv import opencv
 from penstock.codecs.png import first_frame, is_animated
 from penstock.codecs.tiff import without_orientation
-from penstock.errors import RecipeError
+from penstock.errors import OptionError
 
 Pixels = NDArray[np.uint8]
 CODECS = ("jpeg", "png", "webp", "raw")
@@ -168,7 +168,7 @@ def encode_image(pixels: Pixels, codec: str, quality: int = DEFAULT_QUALITY) -> 
         return encoded
     if codec in ("png", "webp"):
         return _encode_opencv(pixels, codec, quality)
-    raise RecipeError(f"codec {codec!r} is not one of {', '.join(CODECS)}.")
+    raise OptionError(f"codec {codec!r} is not one of {', '.join(CODECS)}.")
 
 
 def _encode_opencv(pixels: NDArray[Any], codec: str, quality: int) -> bytes:

@@ -27,7 +27,7 @@ from pathlib import Path
 from typing import Any
 
 from penstock.codecs.headers import UnreadableImage, sniff
-from penstock.errors import RecipeError, nearest, require
+from penstock.errors import OptionError, nearest, require
 from penstock.storage.documents import load_json
 from penstock.storage.locations import readable_name
 from penstock.storage.plain_files import open_file, read_file, read_text
@@ -86,7 +86,7 @@ def check_drivers(names: str | Sequence[str] | None) -> tuple[str, ...]:
         known = {name.lower(): name for name in environment.drivers()}
     unknown = [name for name in given if name.strip().lower() not in known]
     if unknown:
-        raise RecipeError(f"allow_drivers: GDAL has no driver {unknown[0]!r}.{nearest(unknown[0], [*known.values()])}")
+        raise OptionError(f"allow_drivers: GDAL has no driver {unknown[0]!r}.{nearest(unknown[0], [*known.values()])}")
     return tuple(known[name.strip().lower()] for name in given)
 
 

@@ -37,7 +37,7 @@ from numpy.typing import NDArray
 from penstock.codecs.headers import UnreadableImage
 from penstock.codecs.kernel.reducing import Look, Siting, reduced_planes, reduction_of
 from penstock.codecs.opencv import opencv
-from penstock.errors import RecipeError, require
+from penstock.errors import OptionError, require
 from penstock.geometry import Window
 from penstock.storage.plain_files import open_file, refuse_special
 from penstock.wording import counted
@@ -280,7 +280,7 @@ def crf_of(quality: int) -> float:
     18 is where most people see no difference; 6 more halves the bytes.
     """
     if not 1 <= quality <= 100:
-        raise RecipeError(f"quality={quality} must be from 1 to 100.")
+        raise OptionError(f"quality={quality} must be from 1 to 100.")
     return min(51.0, 18 + 0.6 * (95 - quality))
 
 
@@ -288,7 +288,7 @@ def check_even(width: int, height: int) -> None:
     """H.264 with 4:2:0 chroma has no odd sides."""
     if width % 2 or height % 2:
         even = f"{width + width % 2}x{height + height % 2}"
-        raise RecipeError(f"codec h264 needs even sides, and the frames are {width}x{height}. Use size={even!r}.")
+        raise OptionError(f"codec h264 needs even sides, and the frames are {width}x{height}. Use size={even!r}.")
 
 
 def encode_gop(frames: Sequence[Pixels], quality: int) -> bytes:

@@ -32,7 +32,7 @@ from penstock.diagnosis.variants import (
     output_size,
 )
 from penstock.diagnosis.verdicts import verdict_of
-from penstock.errors import PenstockError, RecipeError
+from penstock.errors import OptionError, PenstockError
 from penstock.flow.explaining.plan_words import source_words
 from penstock.flow.flow import Flow
 from penstock.flow.making.layout import Ragged
@@ -64,7 +64,7 @@ class Options:
 
     def __post_init__(self) -> None:
         if not self.seconds >= LEAST_SECONDS:
-            raise RecipeError(f"seconds={self.seconds} must be at least {LEAST_SECONDS:g}.")
+            raise OptionError(f"seconds={self.seconds} must be at least {LEAST_SECONDS:g}.")
 
 
 def diagnose(

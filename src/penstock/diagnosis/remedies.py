@@ -12,7 +12,7 @@ from penstock.diagnosis import trials
 from penstock.diagnosis.diagnosis import Remedy, rate_words
 from penstock.diagnosis.present import Present
 from penstock.diagnosis.variants import can_be_tried, is_video, pinned_prefetch
-from penstock.errors import PenstockError, RecipeError
+from penstock.errors import OptionError, PenstockError
 from penstock.flow.measuring.cost_model import limits
 from penstock.flow.workers import messages as sharing
 from penstock.wording import counted
@@ -92,7 +92,7 @@ def _can_be_sent(present: Present) -> bool:
 
     try:
         close_all(parcel_of(present.flow.running.program)[1])
-    except RecipeError:
+    except OptionError:
         return False
     return True
 

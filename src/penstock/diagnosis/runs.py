@@ -14,7 +14,7 @@ from contextlib import closing
 from dataclasses import dataclass
 from typing import Any
 
-from penstock.errors import RecipeError
+from penstock.errors import OptionError
 from penstock.flow.flow import Batch, Flow
 from penstock.flow.measuring.cost_model import ModelCost
 from penstock.flow.measuring.metrics import Costs, summed
@@ -96,7 +96,7 @@ def run_feed(flow: Flow, seconds: float, step: Step | None = None, *, warm_sampl
             if _is_enough(moments, settled, seconds * (1 - SETTLING_SHARE)):
                 break
     if kept is None:
-        raise RecipeError("this flow gives no batch: its source is empty, or everything was filtered out.")
+        raise OptionError("this flow gives no batch: its source is empty, or everything was filtered out.")
     return _feed_run(flow, moments, settled, kept)
 
 

@@ -11,7 +11,7 @@ from penstock import augment
 from penstock.augment.composing import fusible
 from penstock.augment.pixelwise import Normalize
 from penstock.codecs.kernel import Target
-from penstock.errors import RecipeError
+from penstock.errors import OptionError
 from penstock.flow.engine import gives_back
 from penstock.flow.making.chains import Chain
 from penstock.flow.making.fusing import Fusion, stored_as
@@ -78,7 +78,7 @@ def program_of(
     """The program of a plan that has a batch. `try_first` makes the first sample, where only that shows the layout."""
     batch, substitutes, fast_decode = plan.batch, options.on_bad_sample == "substitute", options.fast_decode
     if batch is None:
-        raise RecipeError("the plan has no batch: add .batch(size) before iterating over it.")
+        raise OptionError("the plan has no batch: add .batch(size) before iterating over it.")
     leaves = tuple(
         leaf_of(source, chain, fast_decode, options.memory)
         for source, chain in zip(planned.sources, planned.chains, strict=True)
@@ -98,7 +98,7 @@ def _numbered(layout: Layout, numbers: tuple[str, ...]) -> Layout:
     """The layout with the numbers that tell which sample a row is."""
     taken = [name for name in numbers if name in layout.fixed or name in layout.loose]
     if taken:
-        raise RecipeError(
+        raise OptionError(
             f"a field cannot be called {taken[0]!r}: batches tell by it which samples they have. Rename it."
         )
     places = {name: Place((), np.dtype(np.uint64 if name == "draw" else np.int64)) for name in numbers}
@@ -110,7 +110,7 @@ def _layout(program: Program, source: Store, try_first: TryFirst) -> Layout:
     known = [layout for layout in layouts if layout is not None]
     if len(known) == len(layouts):
         if any(layout != known[0] for layout in known):
-            raise RecipeError("the samples of the mixed flows differ in fields or sizes; give each the same steps.")
+            raise OptionError("the samples of the mixed flows differ in fields or sizes; give each the same steps.")
         return _checked(known[0], source, program.batch)
     return _checked(try_first(program), source, program.batch, is_tried=True)
 
@@ -147,7 +147,7 @@ def _check_fixed(layout: Layout, source: Store) -> None:
     for field in source.schema.fields:
         is_there = field.name in layout.fixed or field.name in layout.loose
         if is_there and (field.kind == "boxes" or (field.name in layout.loose and field.kind != "text")):
-            raise RecipeError(
+            raise OptionError(
                 f'{field.name!r} has another length in every sample. Use batch(…, shapes="ragged") to get them one by '
                 'one, or shapes="padded" to get one array filled up to the longest.'
             )

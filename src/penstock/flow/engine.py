@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from penstock.errors import RecipeError
+from penstock.errors import OptionError
 from penstock.flow.budget import Allowance, free_bytes
 from penstock.flow.making.layout import collated
 from penstock.flow.making.program import BadSample, Program
@@ -163,7 +163,7 @@ class Engine:
             taken = self._ring.take()
             if taken is None:
                 if not self._window:
-                    raise RecipeError(self._no_room())
+                    raise OptionError(self._no_room())
                 return
             slot, arrays = taken
             number = None
@@ -293,7 +293,7 @@ class Engine:
 
     def _check_process(self) -> None:
         if os.getpid() != self._process:
-            raise RecipeError(
+            raise OptionError(
                 "this epoch was begun in another process: workers do not survive a fork. "
                 "Begin an epoch in the new process; flow.state() and flow.restore() carry the place over."
             )

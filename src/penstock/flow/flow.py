@@ -14,7 +14,7 @@ import numpy as np
 
 from penstock.augment.applying import kinds_of
 from penstock.augment.steps import Geometric, Pixelwise
-from penstock.errors import RecipeError, Sealed, nearest, one_of
+from penstock.errors import OptionError, Sealed, nearest, one_of
 from penstock.flow import steps
 from penstock.flow.order.sampling import checked_shares
 from penstock.flow.pixel_moves import as_function, check_moves
@@ -48,7 +48,7 @@ INSTEAD = {
 }
 
 
-class UnknownOption(RecipeError, TypeError):  # noqa: N818 - users see a RecipeError
+class UnknownOption(OptionError, TypeError):  # noqa: N818 - users see a OptionError
     """An option that a method does not have; a TypeError too, as Python raises it."""
 
 
@@ -146,9 +146,9 @@ class Flow(Sealed):
         """
         if isinstance(step, (Geometric, Pixelwise)):
             if isinstance(step, type):
-                raise RecipeError(f"{step.__name__} is a class: make one with its options, as in {step.__name__}(…).")
+                raise OptionError(f"{step.__name__} is a class: make one with its options, as in {step.__name__}(…).")
             if field is not None or batched:
-                raise RecipeError(
+                raise OptionError(
                     f"{type(step).__name__} knows its fields and works on samples: leave field and batched out."
                 )
             return self._with(steps.Augment(step))
@@ -167,7 +167,7 @@ class Flow(Sealed):
     def sample(self, weights: Any = "balanced", *, count: int | str = "auto") -> Flow:
         """Draw with replacement: "balanced" over classes, {class: weight}, a stored column, or a weight a sample."""
         if callable(weights):
-            raise RecipeError(
+            raise OptionError(
                 "sample takes weights, not a function: a number for each sample, such as "
                 "[weight(label) for label in source.column('label')], a stored column, or {class: weight}."
             )
@@ -396,15 +396,15 @@ def mix(
     """Several flows as one, in proportion to the weights. It ends with the `first` that has nothing left, or when
     `all` were seen (the shorter ones then begin again). It runs as the first flow does."""
     if not isinstance(flows, Sequence) or not all(isinstance(flow, Flow) for flow in flows):
-        raise RecipeError("mix takes several flows in a list: mix([first, second], weights=[3, 1]).")
+        raise OptionError("mix takes several flows in a list: mix([first, second], weights=[3, 1]).")
     if not flows:
-        raise RecipeError("mix needs at least one flow.")
+        raise OptionError("mix needs at least one flow.")
     one_of("until", until, get_args(steps.Until))
     for number, flow in enumerate(flows):
         if flow.plan.batch is not None or gives_batches(flow.plan.source):
-            raise RecipeError(f"mix: flow {number} is batched already. Mix samples, then call batch once.")
+            raise OptionError(f"mix: flow {number} is batched already. Mix samples, then call batch once.")
         if flow.plan.stream is not None:
-            raise RecipeError(f"mix: flow {number} is a stream. Mix in the generator, or pack its samples first.")
+            raise OptionError(f"mix: flow {number} is a stream. Mix in the generator, or pack its samples first.")
     shares = checked_shares(weights, len(flows))
     mixture = Mixture(tuple(flow.plan for flow in flows), shares, until)
     return _flow(Plan(None, mixture, _seed(seed), ()), flows[0].options)
@@ -412,9 +412,9 @@ def mix(
 
 def _seed(seed: Any) -> int:
     if isinstance(seed, bool) or not isinstance(seed, (int, np.integer)):
-        raise RecipeError(f"seed={seed!r} must be a whole number.")
+        raise OptionError(f"seed={seed!r} must be a whole number.")
     if not -(2**63) <= int(seed) < 2**64:  # more bits would be cut off: two seeds would be one
-        raise RecipeError(f"seed={seed} must be a number of 64 bits.")
+        raise OptionError(f"seed={seed} must be a number of 64 bits.")
     return int(seed)
 
 

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from penstock.errors import RecipeError
+from penstock.errors import OptionError
 from penstock.flow.movers import OnPixels, mover_in, on_pixels_of
 from penstock.samples import Kind, Sample
 
@@ -31,7 +31,7 @@ class Pipeline:
 
     def __init__(self, pipeline: Any, finish: Callable[[Any], Any] = _as_it_is) -> None:
         if not hasattr(pipeline, "set_random_seed"):
-            raise RecipeError(
+            raise OptionError(
                 f"{type(pipeline).__name__} cannot be seeded for each sample. Put it into albumentations.Compose([…]), "
                 "and use albumentations from 1.4.19."
             )
@@ -57,7 +57,7 @@ class Pipeline:
         for name, kind in on_pixels.items():
             remedy = self._missing(name, kind)
             if remedy is not None:
-                raise RecipeError(f"{self._mover} moves pixels, and {name} would stay. {remedy}")
+                raise OptionError(f"{self._mover} moves pixels, and {name} would stay. {remedy}")
 
     def _missing(self, name: str, kind: OnPixels) -> str | None:
         """What a pipeline needs so that a field follows; None if it does."""
@@ -117,12 +117,12 @@ def _label_field(pipeline: Any) -> str | None:
     if boxes is None:
         return None
     if boxes.params.format != "pascal_voc":
-        raise RecipeError(
+        raise OptionError(
             f"bbox_params has the format {boxes.params.format!r}; boxes here are 'pascal_voc' (x1 y1 x2 y2)."
         )
     names = list(boxes.params.label_fields or ())
     if len(names) != 1:
-        raise RecipeError(f"bbox_params has label_fields={names}; it needs one, such as ['category_ids'].")
+        raise OptionError(f"bbox_params has label_fields={names}; it needs one, such as ['category_ids'].")
     return str(names[0])
 
 
@@ -131,5 +131,5 @@ def _takes_points(pipeline: Any) -> bool:
     if points is None:
         return False
     if points.params.format != "xy":
-        raise RecipeError(f"keypoint_params has the format {points.params.format!r}; keypoints here are 'xy'.")
+        raise OptionError(f"keypoint_params has the format {points.params.format!r}; keypoints here are 'xy'.")
     return True

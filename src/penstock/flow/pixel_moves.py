@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from penstock.augment.steps import is_geometric
-from penstock.errors import RecipeError
+from penstock.errors import OptionError
 from penstock.flow.movers import is_of_albumentations, mover_in, on_pixels, on_pixels_of, parts_of
 from penstock.flow.pipelines import Pipeline
 from penstock.flow.steps import Augment, Map, Step
@@ -48,7 +48,7 @@ def check_moves(kinds: Mapping[str, Kind], before: Sequence[Step], step: Step) -
 def _check_points(kinds: Mapping[str, Kind], step: Augment) -> None:
     points = [name for name, kind in on_pixels(kinds).items() if kind == "points"]
     if points:
-        raise RecipeError(
+        raise OptionError(
             f"{step.name} moves pixels, and {points[0]} would stay: keypoints do not follow the steps of "
             "penstock.augment. Use map with an albumentations pipeline that has keypoint_params, or with a function of "
             "the whole sample."
@@ -61,7 +61,7 @@ def _check_field(kinds: Mapping[str, Kind], step: Map, field: str) -> None:
     function = step.function.pipeline if isinstance(step.function, Pipeline) else step.function
     mover = mover_in(function) if field in found and others else None
     if mover is not None:
-        raise RecipeError(
+        raise OptionError(
             f"map(…, field={field!r}): {mover} moves pixels, and {' and '.join(others)} would stay. {INSTEAD}: "
             "map(function) without field."
         )
@@ -79,12 +79,12 @@ def check_torchvision(function: Any, field: str | None) -> None:
     if not module.startswith("torchvision.transforms"):
         return
     if field is None:
-        raise RecipeError(f"{name} of torchvision takes an image, not a sample: write map({name}(…), field='image').")
+        raise OptionError(f"{name} of torchvision takes an image, not a sample: write map({name}(…), field='image').")
     parts = list(parts_of(function))
     is_own = any(type(part).__module__.split(".")[0] not in ("torchvision", "torch") for part in parts)
     converts = any(type(part).__name__ in CONVERTERS for part in parts)
     if module.startswith("torchvision.transforms.v2") and not (is_own or converts):
-        raise RecipeError(
+        raise OptionError(
             f"{name} of torchvision leaves numpy arrays as they are. Let it begin with a conversion: "
             f"v2.Compose([v2.ToImage(), {name}(…)])."
         )
@@ -98,7 +98,7 @@ def check_field_kept_size(field: str, before: Sample, made: Any, kinds: Mapping[
         return
     old, new = pixel_size(before[field]), pixel_size(made)
     if old is not None and new is not None and old != new:
-        raise RecipeError(
+        raise OptionError(
             f"the function of field={field!r} made {new[0]}×{new[1]} px of {old[0]}×{old[1]} px, and "
             f"{' and '.join(others)} did not follow. {INSTEAD}"
         )
@@ -108,7 +108,7 @@ def check_boxes_inside(before: Sample, after: Sample, kinds: Mapping[str, Kind])
     """Boxes that lay inside of their image must do so after functions of the user."""
     for name in (name for name, kind in kinds.items() if kind == "boxes"):
         if _is_outside(after, name, kinds) and not _is_outside(before, name, kinds):
-            raise RecipeError(
+            raise OptionError(
                 f"after map {name} reach outside of the image: did a function change the size of the image and leave "
                 f"{name} as they were? Change both, or use a step of penstock.augment"
             )

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from penstock.augment.pixelwise import Normalize
-from penstock.errors import RecipeError
+from penstock.errors import OptionError
 from penstock.flow.making.chains import Chain, Link
 from penstock.flow.making.clips import Clips as ClipsSource
 from penstock.flow.making.leaves import Leaf
@@ -76,7 +76,7 @@ class Planned:
 
     def need_fixed(self, what: str) -> None:
         if not self.is_fixed:
-            raise RecipeError(
+            raise OptionError(
                 f"{what} chooses among stored samples and must come before shuffle, sample, repeat and mix. "
                 f"Move it forward: Flow(source).{what}(…).shuffle()."
             )
@@ -130,7 +130,7 @@ def _shuffle(state: Planned, step: Shuffle, seed: int, number: int, context: Con
         state.need_fixed("shuffle(window=…)")
         starts = selecting.block_starts(state.source, state.indices())
         if step.window > max(len(starts), USUAL_SHARDS):
-            raise RecipeError(
+            raise OptionError(
                 f"shuffle(window={step.window:,}) counts shards, not samples, and there are {len(starts):,} of them. "
                 "shuffle() mixes all samples in constant memory: leave the number out."
             )
@@ -174,7 +174,7 @@ def _interleave(state: Planned, step: Interleave, seed: int, number: int, contex
 
 def _clips(state: Planned, step: Clips, seed: int, number: int, context: Context) -> None:
     if not isinstance(state.order, Everything) or state.chains[0]:
-        raise RecipeError(
+        raise OptionError(
             "clips must be the first step: it makes samples of frames. Move it right behind Flow(source)."
         )
     source = ClipsSource(state.source, step)
@@ -224,7 +224,7 @@ def _cache(state: Planned, step: Cache, seed: int, number: int, context: Context
 def _need_constant(state: Planned, what: str) -> None:
     random = [link.step.name for chain in state.chains for link in chain if link.step.is_random]
     if random:
-        raise RecipeError(
+        raise OptionError(
             f"{what} after {random[0]}, which is random: every epoch would see the same samples. "
             f"Move {what} before the first random step."
         )

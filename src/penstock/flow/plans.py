@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, get_args
 
-from penstock.errors import RecipeError, one_of, refuse_unused
+from penstock.errors import OptionError, one_of, refuse_unused
 from penstock.flow.steps import Batch, Repeat, Step, Until
 from penstock.flow.streams.streams import Stream
 from penstock.samples import Store
@@ -32,13 +32,13 @@ class FlowOptions:
         one_of("executor", self.executor, get_args(Executor))
         one_of("on_bad_sample", self.on_bad_sample, get_args(OnBadSample))
         if self.workers is not None and self.workers < 0:
-            raise RecipeError(f'workers={self.workers} must be 0 or more, or "auto".')
+            raise OptionError(f'workers={self.workers} must be 0 or more, or "auto".')
         if self.fast_decode not in (True, False, "auto"):
-            raise RecipeError(f'fast_decode={self.fast_decode!r} must be True, False or "auto".')
+            raise OptionError(f'fast_decode={self.fast_decode!r} must be True, False or "auto".')
         if self.on_bad_sample == "raise":
             refuse_unused(self, "max_bad", COUNTS_SUBSTITUTES)
         if self.max_bad is not None and self.max_bad < 0:
-            raise RecipeError(f"max_bad={self.max_bad} must be a number of samples, or a fraction below 1.")
+            raise OptionError(f"max_bad={self.max_bad} must be a number of samples, or a fraction below 1.")
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from penstock.codecs import kernel
-from penstock.errors import DataError, Problem, RecipeError
+from penstock.errors import DataError, OptionError, Problem
 from penstock.flow.budget import Allowance, process_budget
 from penstock.flow.compiling import leaf_of, program_of
 from penstock.flow.engine import Engine
@@ -82,7 +82,7 @@ class Running:
     def batches(self) -> Batches:
         batch = self._plan.batch
         if batch is None:
-            raise RecipeError("the plan has no batch: add .batch(size).")
+            raise OptionError("the plan has no batch: add .batch(size).")
         shard = next((step for step in self._plan.steps if isinstance(step, Shard)), Shard(0, 1, False))
         deal = Deal(
             self.planned.order.length, batch.size, batch.drop_last, shard.rank, shard.world_size, shard.keep_all
@@ -114,7 +114,7 @@ class Running:
     def count(self) -> int:
         count = self.batches.count
         if count is None:
-            raise RecipeError("this flow has no end, so it has no length: repeat() goes on for ever.")
+            raise OptionError("this flow has no end, so it has no length: repeat() goes on for ever.")
         return count
 
     def samples(self) -> int:
@@ -137,14 +137,14 @@ class Running:
         """Begin an epoch; see Flow.epoch."""
         if number is not None:
             if isinstance(number, bool) or not isinstance(number, int) or number < 0:
-                raise RecipeError(f"epoch {number!r} must be a whole number from 0.")
+                raise OptionError(f"epoch {number!r} must be a whole number from 0.")
             if number >= 2**63:
-                raise RecipeError(f"epoch {number} is too large: there are {2**63:,}.")
+                raise OptionError(f"epoch {number} is too large: there are {2**63:,}.")
             self.epoch_number, self.batch_number, self.bad_in_epoch = number, 0, 0
         elif self._has_begun:
             self.epoch_number, self.batch_number, self.bad_in_epoch = self.epoch_number + 1, 0, 0
         if self.epoch_number and self.is_endless:
-            raise RecipeError("a flow without end has one epoch, number 0.")
+            raise OptionError("a flow without end has one epoch, number 0.")
         self._has_begun = True
         return self._run(self.epoch_number, self.batch_number)
 
@@ -182,7 +182,7 @@ class Running:
                         self.workers.renew()
                 del batch
                 if closings != self._closings and not is_last:
-                    raise RecipeError(CLOSED)
+                    raise OptionError(CLOSED)
 
     @contextmanager
     def _listed(self, held: Any) -> Iterator[None]:
@@ -247,7 +247,7 @@ class Running:
         check_same(state, self.fingerprint(), kernel.which(), allow_other)
         whole, batch = self.batches.of_one_rank, state.batch
         if whole.count is not None and batch > whole.count:  # as many: more ranks took other ones, and all of them
-            raise RecipeError(f"this state is at batch {batch}, and an epoch here has {whole.count}. Was it edited?")
+            raise OptionError(f"this state is at batch {batch}, and an epoch here has {whole.count}. Was it edited?")
         if self._has_ranks:
             batch = self.batches.before(whole.at(0, batch))
         self.epoch_number, self.batch_number, self.bad_in_epoch = state.epoch, batch, state.bad

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import xxhash
 
-from penstock.errors import RecipeError
+from penstock.errors import OptionError
 from penstock.flow.steps import Cache, Prefetch, Shard, Step
 from penstock.samples import Concat, Store, Subset
 
@@ -49,24 +49,24 @@ def checked_state(state: Any) -> State:
     """A state that was read from somewhere."""
     names = list(State.__dataclass_fields__)
     if not isinstance(state, dict) or set(state) != set(names):
-        raise RecipeError(f"restore takes what state() gave: a mapping with {', '.join(names)}.")
+        raise OptionError(f"restore takes what state() gave: a mapping with {', '.join(names)}.")
     if state["version"] != VERSION:
-        raise RecipeError(f"this state has version {state['version']}; this Penstock reads version {VERSION}.")
+        raise OptionError(f"this state has version {state['version']}; this Penstock reads version {VERSION}.")
     numbers = [state["epoch"], state["batch"], state["bad"]]
     if not all(isinstance(number, int) and not isinstance(number, bool) and number >= 0 for number in numbers):
-        raise RecipeError("epoch, batch and bad of a state are whole numbers from 0. Was the file edited?")
+        raise OptionError("epoch, batch and bad of a state are whole numbers from 0. Was the file edited?")
     return State(**state)
 
 
 def check_same(state: State, plan: str, decoder: str, allow_other: bool) -> None:
     """Whether a state means the same batches here."""
     if state.plan != plan:
-        raise RecipeError(
+        raise OptionError(
             f"this state belongs to another plan ({state.plan}, here {plan}): source, seed, steps and global batch "
             "size must be the same; workers, executor and world size may differ."
         )
     if state.decoder != decoder and not allow_other:
-        raise RecipeError(
+        raise OptionError(
             f"this state was taken with {state.decoder}, and here {decoder} decodes: pixels may differ by a level. "
             "Pass restore(state, allow_other=True) to go on all the same."
         )

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, get_args
 
-from penstock.errors import RecipeError, one_of
+from penstock.errors import OptionError, one_of
 
 Shapes = Literal["fixed", "padded", "ragged"]
 Until = Literal["first", "all"]
@@ -174,7 +174,7 @@ class Shard(Step):
     def __post_init__(self) -> None:
         _at_least("shard(world_size)", self.world_size, 1)
         if not 0 <= self.rank < self.world_size:
-            raise RecipeError(f"shard: rank {self.rank} must be from 0 to {self.world_size - 1} (world_size − 1).")
+            raise OptionError(f"shard: rank {self.rank} must be from 0 to {self.world_size - 1} (world_size − 1).")
 
 
 @dataclass(frozen=True)
@@ -214,13 +214,13 @@ def number_or_auto(name: str, value: int | str | None) -> int | None:
     if value == "auto" or value is None:
         return None
     if isinstance(value, bool) or not isinstance(value, int):
-        raise RecipeError(f'{name}={value!r} must be a whole number or "auto".')
+        raise OptionError(f'{name}={value!r} must be a whole number or "auto".')
     return value
 
 
 def conditions_of(columns: Mapping[str, Any]) -> tuple[tuple[str, Any], ...]:
     if not columns:
-        raise RecipeError('where needs at least one column, such as where(label="cat").')
+        raise OptionError('where needs at least one column, such as where(label="cat").')
     return tuple(
         (name, tuple(value) if isinstance(value, (list, set, range)) else value) for name, value in columns.items()
     )
@@ -228,12 +228,12 @@ def conditions_of(columns: Mapping[str, Any]) -> tuple[tuple[str, Any], ...]:
 
 def _at_least(name: str, value: Any, least: int) -> None:
     if isinstance(value, bool) or not isinstance(value, int) or value < least:
-        raise RecipeError(f"{name}: {value!r} must be a whole number from {least}.")
+        raise OptionError(f"{name}: {value!r} must be a whole number from {least}.")
 
 
 def _callable(name: str, function: Any) -> None:
     if not callable(function):
-        raise RecipeError(f"{name} takes a function, not {type(function).__name__}.")
+        raise OptionError(f"{name} takes a function, not {type(function).__name__}.")
 
 
 # Mistakes that are seen when a step is added: each says what to write instead.
@@ -243,35 +243,35 @@ def check_next(before: Sequence[Step], step: Step) -> None:
     """Whether a step may follow these."""
     is_batched = any(isinstance(one, Batch) for one in before)
     if isinstance(step, (Batch, Shard, Prefetch)) and any(isinstance(one, type(step)) for one in before):
-        raise RecipeError(f"there is a {step.name} already: a plan has one. Take one of them out.")
+        raise OptionError(f"there is a {step.name} already: a plan has one. Take one of them out.")
     if is_batched:
         _check_on_batches(step)
     elif isinstance(step, Map) and step.batched:
-        raise RecipeError("map(batched=True) works on batches: call batch(size) before it.")
+        raise OptionError("map(batched=True) works on batches: call batch(size) before it.")
     if any(isinstance(one, Repeat) and one.times is None for one in before):
         _check_on_endless(step)
 
 
 def _check_on_batches(step: Step) -> None:
     if isinstance(step, Augment) or (isinstance(step, Map) and not step.batched):
-        raise RecipeError(
+        raise OptionError(
             f"{step.name} works on samples: move it before batch"
             + (", or say batched=True for a function of whole batches." if isinstance(step, Map) else ".")
         )
     if isinstance(step, (*ORDER_STEPS, Cache)):
-        raise RecipeError(f"{step.name} works on samples: move it before batch.")
+        raise OptionError(f"{step.name} works on samples: move it before batch.")
 
 
 def _check_on_endless(step: Step) -> None:
     if isinstance(step, COUNT_STEPS) and not isinstance(step, Repeat):
         return
     if isinstance(step, ORDER_STEPS):
-        raise RecipeError(f"{step.name} needs an end, and repeat() has none: move it before repeat().")
+        raise OptionError(f"{step.name} needs an end, and repeat() has none: move it before repeat().")
 
 
-def not_a_source(given: Any) -> RecipeError:
+def not_a_source(given: Any) -> OptionError:
     """What to write for something that a flow cannot be made of as it is."""
-    return RecipeError(
+    return OptionError(
         f"Flow takes a Source (schema, len, read, decode), not {type(given).__name__}. {_instead(given)}"
     )
 

@@ -8,7 +8,7 @@ import traceback
 from pathlib import Path
 
 from penstock.codecs.headers import UnreadableImage
-from penstock.errors import PackError, RecipeError
+from penstock.errors import OptionError, PackError
 
 OURS = str(Path(__file__).resolve().parents[1])
 LIBRARIES = tuple({sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")})
@@ -17,14 +17,14 @@ LIBRARIES = tuple({sysconfig.get_path(name) for name in ("stdlib", "platstdlib",
 def reason_of(error: BaseException) -> str:
     """What happened, with the kind of error and the user's own line if it is not one of ours."""
     text = str(error) or "without a message"
-    if isinstance(error, (OSError, PackError, RecipeError, UnreadableImage)):
+    if isinstance(error, (OSError, PackError, OptionError, UnreadableImage)):
         return text
     return f"{type(error).__name__}: {text}{_place(error)}"
 
 
 def reason_in_function(error: BaseException) -> str:
     """The same for what only functions of the user can raise: also of an OSError the line is told."""
-    if isinstance(error, (PackError, RecipeError)):
+    if isinstance(error, (PackError, OptionError)):
         return str(error)
     return f"{type(error).__name__}: {str(error) or 'without a message'}{_place(error)}"
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from penstock.errors import RecipeError
+from penstock.errors import OptionError
 
 
 class NamePattern:
@@ -14,7 +14,7 @@ class NamePattern:
         words = re.findall(r"\{(\w+)\}", text)
         if len(words) != 1 or (word is not None and words[0] != word):
             example = "{" + (word or "animal") + "}_*"
-            raise RecipeError(f"pattern {text!r} must name exactly one value in braces, such as {example!r}.")
+            raise OptionError(f"pattern {text!r} must name exactly one value in braces, such as {example!r}.")
         self.text, self.word = text, words[0]
         pieces = re.split(r"(\{\w+\}|\*|\?)", text)
         self._regex = re.compile("".join(_piece(piece) for piece in pieces))

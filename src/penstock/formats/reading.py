@@ -11,7 +11,7 @@ from numbers import Integral
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from penstock.errors import DataError, Problem, RecipeError
+from penstock.errors import DataError, OptionError, Problem
 from penstock.formats.paths import PathLike
 from penstock.storage.plain_files import read_text
 
@@ -70,7 +70,7 @@ def parse_buffer(buffer: float | str | None) -> Buffer | None:
     except ValueError:
         half_side = math.nan
     if isinstance(buffer, bool) or not 0 < half_side < math.inf:
-        raise RecipeError(
+        raise OptionError(
             f"point_buffer={buffer!r} must be half the side of a box: a number of pixels above 0, or metres such as 2m."
         )
     return Buffer(half_side, text.endswith("m"))
@@ -87,15 +87,15 @@ def parse_classes(
     elif isinstance(classes, Mapping):
         names = _order_names(classes)
     elif isinstance(classes, Set):
-        raise RecipeError(f"classes={classes!r}: a set has no order; write a list.")
+        raise OptionError(f"classes={classes!r}: a set has no order; write a list.")
     else:
         pieces = classes.split(",") if isinstance(classes, str) else [str(name) for name in classes]
         names = tuple(piece.strip() for piece in pieces if piece.strip())
     if not names:
-        raise RecipeError(f"classes={classes!r} names no class; write A,B or a file with one name per line.")
+        raise OptionError(f"classes={classes!r} names no class; write A,B or a file with one name per line.")
     repeated = sorted({name for name in names if names.count(name) > 1})
     if repeated:
-        raise RecipeError(f"classes={classes!r} names {', '.join(repeated)} more than once.")
+        raise OptionError(f"classes={classes!r} names {', '.join(repeated)} more than once.")
     return names
 
 
@@ -103,9 +103,9 @@ def _order_names(classes: Mapping[Any, Any]) -> tuple[str, ...]:
     """The names of {"Dead": 0, "Alive": 1} or {0: "Dead", 1: "Alive"} by their numbers."""
     pairs = [pair if isinstance(pair[0], str) else pair[::-1] for pair in classes.items()]
     if not all(isinstance(name, str) and name.strip() and _is_whole(number) for name, number in pairs):
-        raise RecipeError(f"classes={classes!r} must be names with numbers, such as {{'Dead': 0, 'Alive': 1}}.")
+        raise OptionError(f"classes={classes!r} must be names with numbers, such as {{'Dead': 0, 'Alive': 1}}.")
     if sorted(number for _, number in pairs) != list(range(len(pairs))):
-        raise RecipeError(f"classes={classes!r}: number the classes 0, 1, 2 …, each once.")
+        raise OptionError(f"classes={classes!r}: number the classes 0, 1, 2 …, each once.")
     return tuple(name.strip() for name, _ in sorted(pairs, key=lambda pair: pair[1]))
 
 

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from penstock.errors import RecipeError
+from penstock.errors import OptionError
 
 Boxes = NDArray[np.float32]
 
@@ -53,8 +53,8 @@ def parse_size(text: str | tuple[int, int]) -> tuple[int, int]:
     else:
         pieces = text.lower().replace("×", "x").split("x")
         if len(pieces) != 2 or not all(piece.strip().isdecimal() for piece in pieces):
-            raise RecipeError(f"size {text!r} is not WIDTHxHEIGHT, such as 224x224.")
+            raise OptionError(f"size {text!r} is not WIDTHxHEIGHT, such as 224x224.")
         width, height = (int(piece) for piece in pieces)
     if not (1 <= width <= LARGEST_SIDE and 1 <= height <= LARGEST_SIDE):
-        raise RecipeError(f"size {width}x{height} must lie between 1x1 and {LARGEST_SIDE}x{LARGEST_SIDE}.")
+        raise OptionError(f"size {width}x{height} must lie between 1x1 and {LARGEST_SIDE}x{LARGEST_SIDE}.")
     return int(width), int(height)

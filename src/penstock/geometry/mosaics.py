@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from penstock.errors import RecipeError
+from penstock.errors import OptionError
 from penstock.geometry.boxes import Window
 
 
@@ -55,11 +55,11 @@ class WindowGrid:
 def windows(width: int, height: int, *, tile_px: int, overlap: float, stride: int = 1) -> WindowGrid:
     """The windows that cover an image; neighbours share at least `overlap` of a window, a fraction."""
     if width < 1 or height < 1:
-        raise RecipeError(f"an image of {width}×{height} px has no windows.")
+        raise OptionError(f"an image of {width}×{height} px has no windows.")
     if stride < 1 or tile_px < stride:
-        raise RecipeError(f"tile_px={tile_px} must be at least {max(1, stride)}, the largest stride of the network.")
+        raise OptionError(f"tile_px={tile_px} must be at least {max(1, stride)}, the largest stride of the network.")
     if not 0 <= overlap < 1:
-        raise RecipeError(f"overlap={overlap} must be a fraction from 0 to below 1, such as 0.05.")
+        raise OptionError(f"overlap={overlap} must be a fraction from 0 to below 1, such as 0.05.")
     step = max(stride, int(tile_px * (1 - overlap)) // stride * stride)
     return WindowGrid(_starts(width, tile_px, step), _starts(height, tile_px, step), tile_px)
 

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from penstock.errors import RecipeError
+from penstock.errors import OptionError
 from penstock.wording import counted
 
 Numbers = NDArray[np.int64]
@@ -43,9 +43,9 @@ class BoxSet:
         self.boxes: Reals = np.ascontiguousarray(boxes, np.float64).reshape(-1, 4)
         self.groups: Numbers = np.zeros(len(self.boxes), np.int64) if groups is None else np.asarray(groups, np.int64)
         if self.groups.shape != (len(self.boxes),):
-            raise RecipeError(f"there are {counted(len(self.boxes), 'box')} and {counted(self.groups.size, 'group')}.")
+            raise OptionError(f"there are {counted(len(self.boxes), 'box')} and {counted(self.groups.size, 'group')}.")
         if not np.isfinite(self.boxes).all():
-            raise RecipeError("a box has a coordinate that is no finite number.")
+            raise OptionError("a box has a coordinate that is no finite number.")
 
     def __len__(self) -> int:
         return len(self.boxes)

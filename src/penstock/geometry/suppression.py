@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from penstock.errors import RecipeError
+from penstock.errors import OptionError
 from penstock.geometry.overlaps import BoxSet, Numbers, Reals, iou_of, overlapping, overlapping_within
 from penstock.wording import counted
 
@@ -61,11 +61,11 @@ def settle(
     suppressed by a box that stays, so that without it the suppression of everything ends the same.
     """
     if not 0 <= iou <= 1:
-        raise RecipeError(f"iou={iou} must lie from 0 to 1.")
+        raise OptionError(f"iou={iou} must lie from 0 to 1.")
     everything = BoxSet(boxes, groups)
     values = np.asarray(scores, np.float64)
     if values.shape != (len(everything),):
-        raise RecipeError(f"there are {counted(len(everything), 'box')} and {values.size:,} scores.")
+        raise OptionError(f"there are {counted(len(everything), 'box')} and {values.size:,} scores.")
     order = best_first(everything, values)
     ordered = everything.taken(order)
     states = np.where(np.zeros(len(order), bool) if exposed is None else exposed[order], OPEN, STAYING)

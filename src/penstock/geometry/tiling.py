@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from penstock.errors import RecipeError
+from penstock.errors import OptionError
 from penstock.geometry.boxes import Boxes, Window, areas
 
 
@@ -20,9 +20,9 @@ def tile_starts(length: int, tile_px: int, overlap: float) -> list[int]:
     [0, 100]
     """
     if tile_px < 1:
-        raise RecipeError(f"tile_px={tile_px} must be at least 1.")
+        raise OptionError(f"tile_px={tile_px} must be at least 1.")
     if not 0 <= overlap < 1:
-        raise RecipeError(f"overlap={overlap} must be a fraction from 0 to below 1, such as 0.05.")
+        raise OptionError(f"overlap={overlap} must be a fraction from 0 to below 1, such as 0.05.")
     if length <= tile_px:
         return [0]
     stride = max(1, tile_px - int(tile_px * overlap))
@@ -100,7 +100,7 @@ def place_boxes(boxes: Boxes, grid: TileGrid, min_kept: float) -> Placement:
     Boxes without area, and those outside of all tiles, appear nowhere.
     """
     if not 0 <= min_kept < 1:
-        raise RecipeError(f"min_kept={min_kept} must be a fraction from 0 to below 1, such as 0.5.")
+        raise OptionError(f"min_kept={min_kept} must be a fraction from 0 to below 1, such as 0.5.")
     reach = _Reach.of(boxes, grid)
     chunks = [_place_some(boxes, grid, reach, some, min_kept) for some in _in_chunks(reach.counts)]
     if not chunks:

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from penstock.errors import DataError, PackError, PenstockError, Problem, RecipeError, nearest
+from penstock.errors import DataError, OptionError, PackError, PenstockError, Problem, nearest
 from penstock.packing.layout import INDEX_NAME, MANIFEST_NAME
 from penstock.packing.reader import Pack
 from penstock.storage.locations import refuses_urls
@@ -85,12 +85,12 @@ def _recognised(path: Path) -> Found:
 
 def _refuse(options: dict[str, Any], what: str) -> None:
     if options:
-        raise RecipeError(f"open has no option {next(iter(options))!r} for {what}. Options: verify.")
+        raise OptionError(f"open has no option {next(iter(options))!r} for {what}. Options: verify.")
 
 
 def _verified(make: Callable[..., Any], kind: str) -> bool:
     if "verify" not in inspect.signature(make).parameters:
-        raise RecipeError(f"verify=True is for packs and MDS shards; this is read by {kind}, which has no checksums.")
+        raise OptionError(f"verify=True is for packs and MDS shards; this is read by {kind}, which has no checksums.")
     return True
 
 
@@ -102,7 +102,7 @@ def _check_options(make: Callable[..., Any], kind: str, options: dict[str, Any])
     legal = list(parameters)[1:]
     for name in options:
         if name not in legal:
-            raise RecipeError(f"{kind} has no option {name!r}.{nearest(name, legal)} Options: {', '.join(legal)}.")
+            raise OptionError(f"{kind} has no option {name!r}.{nearest(name, legal)} Options: {', '.join(legal)}.")
 
 
 def _unrecognised(path: PathLike, found: Found) -> PenstockError:

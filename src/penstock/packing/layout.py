@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from penstock.errors import RecipeError
+from penstock.errors import OptionError
 from penstock.samples import Field, Schema
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ def arrow_schema(schema: Schema, raw_size: tuple[int, int] | None = None) -> pa.
     taken = [column.name for column in columns]
     doubled = sorted({name for name in taken if taken.count(name) > 1})
     if doubled:
-        raise RecipeError(f"field {doubled[0]!r} has the name of a column that every pack has; rename the field.")
+        raise OptionError(f"field {doubled[0]!r} has the name of a column that every pack has; rename the field.")
     return pa.schema(columns)
 
 

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, fields
 from typing import Any
 
 from penstock.codecs.images import DEFAULT_QUALITY
-from penstock.errors import RecipeError, nearest
+from penstock.errors import OptionError, nearest
 from penstock.storage.writing.options import AUTO, RUNNING, SampleOptions, between
 
 DEFAULT_SPLIT = "train=0.8,val=0.2"
@@ -53,7 +53,7 @@ class PackOptions:
         between("shard_mb", self.shard_mb, 1, 2048)
         between("seed", self.seed, -(2**63), 2**64 - 1)
         if not isinstance(self.split, str):
-            raise RecipeError(f"split={self.split!r} must be a text, such as train=0.8,val=0.2.")
+            raise OptionError(f"split={self.split!r} must be a text, such as train=0.8,val=0.2.")
         parse_split(self.split)
 
     def preparing(self) -> SampleOptions:
@@ -83,7 +83,7 @@ def make_options(given: Mapping[str, Any]) -> PackOptions:
     legal = [field.name for field in fields(PackOptions)]
     for name in given:
         if name not in legal:
-            raise RecipeError(f"pack has no option {name!r}.{nearest(name, legal)} Options: {', '.join(legal)}.")
+            raise OptionError(f"pack has no option {name!r}.{nearest(name, legal)} Options: {', '.join(legal)}.")
     return PackOptions(**given)
 
 
@@ -99,14 +99,14 @@ def parse_split(text: str) -> dict[str, float]:
         try:
             fractions[_split_name(name)] = float(number)
         except ValueError:
-            raise RecipeError(f"split {text!r}: {piece!r} is not NAME=FRACTION, such as train=0.8.") from None
+            raise OptionError(f"split {text!r}: {piece!r} is not NAME=FRACTION, such as train=0.8.") from None
     total = sum(fractions.values())
     if min(fractions.values()) < 0 or not abs(total - 1) < 1e-6:
-        raise RecipeError(f"split {text!r}: the fractions add up to {total:g} and must add up to 1.")
+        raise OptionError(f"split {text!r}: the fractions add up to {total:g} and must add up to 1.")
     return fractions
 
 
 def _split_name(name: str) -> str:
     if not name.strip().isidentifier():
-        raise RecipeError(f"{name!r} is not a name for a split; use letters, digits and _, such as train.")
+        raise OptionError(f"{name!r} is not a name for a split; use letters, digits and _, such as train.")
     return name.strip()

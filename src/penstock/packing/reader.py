@@ -17,7 +17,7 @@ import xxhash
 from numpy.typing import NDArray
 
 from penstock.codecs.images import decode_image, decode_mask
-from penstock.errors import MissingExtra, PackError, RecipeError, nearest
+from penstock.errors import MissingExtra, OptionError, PackError, nearest
 from penstock.packing.columns import row_checksum
 from penstock.packing.index import Columns, open_index
 from penstock.packing.layout import (
@@ -268,7 +268,7 @@ class Pack(MappedStore):
         """The samples of one split, in order."""
         names = list(self.manifest.splits)
         if name not in names:
-            raise RecipeError(f"there is no split {name!r}; there are {', '.join(names)}.{nearest(name, names)}")
+            raise OptionError(f"there is no split {name!r}; there are {', '.join(names)}.{nearest(name, names)}")
         return Subset(self, np.flatnonzero(self.columns["split"] == names.index(name)))
 
     def column(self, name: str) -> NDArray[Any]:
@@ -283,7 +283,7 @@ class Pack(MappedStore):
         if name not in ("key", "group", "origin"):
             field = self.schema[name]
             if field.kind in ("image", "mask", "boxes") or (field.kind == "array" and None in (field.shape or ())):
-                raise RecipeError(f"field {name!r} has another length in every sample; read it sample by sample.")
+                raise OptionError(f"field {name!r} has another length in every sample; read it sample by sample.")
         values = self.table([name]).column(0).to_pylist()
         return np.array(values)
 
@@ -362,7 +362,7 @@ class Pack(MappedStore):
         """For codec raw: the pixels of every record batch as one n×H×W×3 view, nothing copied."""
         image = self.schema.image
         if self.manifest.codec != "raw" or image is None:
-            raise RecipeError(f"raw_views needs a pack with codec raw; this one has {self.manifest.codec}.")
+            raise OptionError(f"raw_views needs a pack with codec raw; this one has {self.manifest.codec}.")
         shape = (-1, int(self.columns["height"][0]), int(self.columns["width"][0]), 3)
         column = self.table([image.name]).column(0)
         return [np.frombuffer(chunk.buffers()[1], np.uint8).reshape(shape)[: len(chunk)] for chunk in column.chunks]

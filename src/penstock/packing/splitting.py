@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from penstock.errors import RecipeError
+from penstock.errors import OptionError
 from penstock.packing.options import DEFAULT_SPLIT, PackOptions, parse_split
 from penstock.packing.splits import GAP, Blocks, assign_splits, cut_in_order
 from penstock.samples import Store
@@ -84,7 +84,7 @@ def _in_words(fractions: dict[str, float]) -> str:
 def _by_column(values: NDArray[Any]) -> SplitPlan:
     names = ordered_names(sorted(set(values.astype(str).tolist())))
     if "" in names:
-        raise RecipeError(
+        raise OptionError(
             "the source names a split for some samples and none for others; fill it in, "
             "or pass split='train=0.8,val=0.2'."
         )

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from penstock.errors import RecipeError
+from penstock.errors import OptionError
 from penstock.packing import layout
 from penstock.packing.advice import tell_before
 from penstock.packing.index import open_index, write_index
@@ -120,9 +120,9 @@ class _PackWriter(Writer[FinishedShard]):
         if self.parts is not None and options.codec == AUTO:
             options = replace(options, codec=self.source.default_codec)
         if options.codec == "h264" and (self.parts is None or "frame" not in self.schema):
-            raise RecipeError("codec h264 is for videos, whose frames come in order; use jpeg, png, webp or raw here.")
+            raise OptionError("codec h264 is for videos, whose frames come in order; use jpeg, png, webp or raw here.")
         if self.parts is not None and options.executor == "process":
-            raise RecipeError("executor process is for sources with random access; rasters and videos use threads.")
+            raise OptionError("executor process is for sources with random access; rasters and videos use threads.")
         return options
 
     def _plan_splits(self) -> SplitPlan:
@@ -265,7 +265,7 @@ class _OpenShard(Output):
             self.shard = ShardWriter(path, schema, columns, self.writer.pool)
         raw_size = self.writer.raw_size
         if raw_size is not None and raw_size != (row.width, row.height):
-            raise RecipeError(
+            raise OptionError(
                 f"codec raw needs one size for all images: {row.values['key']} has {row.width}x{row.height} px and the "
                 f"first had {raw_size[0]}x{raw_size[1]}. Pass size='WIDTHxHEIGHT', or use another codec."
             )

@@ -9,7 +9,7 @@ from typing import Any, Literal, NamedTuple, get_args
 
 import torch
 
-from penstock.errors import RecipeError, one_of
+from penstock.errors import OptionError, one_of
 from penstock.prediction.models import Model
 from penstock.samples import Store
 from penstock.tasks.task import Answers, Batch, batched
@@ -40,7 +40,7 @@ class AnswerOptions:
         one_of("on_bad_sample", self.on_bad_sample, get_args(OnBadSample))
         size = self.batch_size
         if size != AUTO and (isinstance(size, bool) or not isinstance(size, int) or size < 1):
-            raise RecipeError(f"batch_size={size!r} must be a whole number from 1, or {AUTO}.")
+            raise OptionError(f"batch_size={size!r} must be a whole number from 1, or {AUTO}.")
 
     def rows(self, group_rows: int) -> int:
         """The batch as a whole number of groups."""

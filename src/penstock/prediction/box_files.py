@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from penstock.codecs.map_files import check_drivers
-from penstock.errors import DataError, Problem, RecipeError
+from penstock.errors import DataError, OptionError, Problem
 from penstock.formats.boxes.annotation_files import read_rows
 from penstock.formats.boxes.locating import NotFound, make_finder, read_sizes
 from penstock.formats.boxes.rows import ImageName, Rows, numbered
@@ -307,7 +307,7 @@ class BoxOptions:
     def __post_init__(self) -> None:
         object.__setattr__(self, "allow_drivers", check_drivers(self.allow_drivers))
         if not 0 <= self.iou < 1:
-            raise RecipeError(f"iou={self.iou} must lie from 0 to below 1, such as {MATCH_IOU}.")
+            raise OptionError(f"iou={self.iou} must lie from 0 to below 1, such as {MATCH_IOU}.")
 
 
 def compared(predictions: Any, truth: Any, options: BoxOptions) -> tuple[BoxScores, Comparison]:

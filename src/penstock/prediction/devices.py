@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, TypeVar
 
 import torch
 
-from penstock.errors import RecipeError
+from penstock.errors import OptionError
 
 Item = TypeVar("Item")
 Answer = TypeVar("Answer")
@@ -42,11 +42,11 @@ def devices_of(given: Any) -> tuple[torch.device, ...]:
     names = given.split(",") if isinstance(given, str) else given
     names = list(names) if isinstance(names, (list, tuple)) else [names]
     if not names:
-        raise RecipeError("device=[] names no device. Name one, such as cpu or cuda:1, or leave it out.")
+        raise OptionError("device=[] names no device. Name one, such as cpu or cuda:1, or leave it out.")
     try:
         return tuple(best_device() if name is None else torch.device(_plain(name)) for name in names)
     except (RuntimeError, TypeError) as error:
-        raise RecipeError(f"device={given!r} is no device: {str(error).splitlines()[0]}") from error
+        raise OptionError(f"device={given!r} is no device: {str(error).splitlines()[0]}") from error
 
 
 def _plain(name: Any) -> Any:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from penstock.errors import RecipeError, require_learning
+from penstock.errors import OptionError, require_learning
 from penstock.formats.videos.label_options import LabelOptions
 from penstock.prediction.box_files import BoxOptions, compared, details_of, facts_of, image_table
 from penstock.prediction.ethogram_files import compare_ethograms, is_ethograms
@@ -104,11 +104,11 @@ def evaluate(
     if truth is not None and is_ethograms(run):
         return _evaluate_ethograms(run, truth, box_options, label_options)
     if label_options != LabelOptions():
-        raise RecipeError("units and subject say how events of behaviours are read: pass ethograms, and truth too.")
+        raise OptionError("units and subject say how events of behaviours are read: pass ethograms, and truth too.")
     if truth is not None:
         return _evaluate_boxes(run, truth, box_options)
     if box_options != BoxOptions():
-        raise RecipeError(
+        raise OptionError(
             "min_score, iou, count_empty, images, allow_outside and allow_drivers compare boxes with their truth: "
             "pass truth too."
         )
@@ -128,7 +128,7 @@ def evaluate(
     if model.task.kind == "behaviour":
         return _evaluate_videos(model, source, options, min_bout_frames, videos)
     if min_bout_frames is not None or videos is not None:
-        raise RecipeError(f"min_bout_frames and videos are for behaviour models, and {run} is a {model.task.kind}.")
+        raise OptionError(f"min_bout_frames and videos are for behaviour models, and {run} is a {model.task.kind}.")
     scores, rows = model.task.scores(), []
     for found in answered(model, source, options, lambda batch: on_cpu(model.judge(batch))):
         scores.update(found.answers, found.batch)
@@ -149,7 +149,7 @@ def _refuse_unused(given: Mapping[str, Any]) -> None:
         name for name, value in given.items() if value is not None and not (isinstance(value, str) and value == "auto")
     ]
     if used:
-        raise RecipeError(
+        raise OptionError(
             f"{', '.join(used)}: with truth, files are compared as they are and no network answers. "
             "Leave it out, or leave truth out to evaluate a Run."
         )
@@ -189,7 +189,7 @@ def _evaluate_ethograms(
     predictions: str | os.PathLike[str], truth: Any, options: BoxOptions, label_options: LabelOptions
 ) -> Evaluation:
     if options != BoxOptions():
-        raise RecipeError(
+        raise OptionError(
             f"min_score, iou, count_empty, images, allow_outside and allow_drivers are for boxes; {predictions} holds "
             "behaviours."
         )

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from penstock.codecs.images import decode_image, encode_image, upright
-from penstock.errors import DataError, Problem, RecipeError
+from penstock.errors import DataError, OptionError, Problem
 from penstock.formats.paths import IMAGE_ENDINGS, expand, files_below, origin_of, read_bytes
 from penstock.formats.rasters.rasters import raster_paths
 from penstock.opening import kind_of
@@ -217,7 +217,7 @@ def source_for_prediction(data: Any) -> Store:
         return image_files(data)
     if not isinstance(data, (str, os.PathLike)):
         what = "a path, a list of paths, an array H×W×3 of uint8, an image of Pillow, a list of these, or a Source"
-        raise RecipeError(f"data must be {what}, not {type(data).__name__}.")
+        raise OptionError(f"data must be {what}, not {type(data).__name__}.")
     if _is_simply_images(data):
         return image_files(data)
     source: Store = open_any(data)

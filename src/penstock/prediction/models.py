@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import torch
 
-from penstock.errors import RecipeError, Sealed, nearest
+from penstock.errors import OptionError, Sealed, nearest
 from penstock.prediction.devices import Placed, dealt, devices_of, placed
 from penstock.runs.run import Run
 from penstock.storage.locations import refuses_urls
@@ -89,7 +89,7 @@ class Model(Sealed):
         known = [field.name for field in dataclasses.fields(task)]
         for name in settings:
             if name not in known:
-                raise RecipeError(f"a {task.kind} has no setting {name!r}.{nearest(name, known)}")
+                raise OptionError(f"a {task.kind} has no setting {name!r}.{nearest(name, known)}")
         changed: Task = dataclasses.replace(task, **settings)
         return Model(changed, self.network, meta=self.meta, device=self.devices, precision=self._asked)
 
@@ -133,7 +133,7 @@ class Model(Sealed):
         A plain state_dict is `torch.save(model.network.state_dict(), path)`.
         """
         if Path(path).suffix not in (".safetensors", ".pt", ".pth"):
-            raise RecipeError(f"{path} must end in .safetensors, .pt or .pth.")
+            raise OptionError(f"{path} must end in .safetensors, .pt or .pth.")
         task = {"kind": self.task.kind, "settings": self.task.settings()}
         kept: dict[str, Any] = {name: self.meta[name] for name in ("precision", "input") if name in self.meta}
         meta = {"version": NEWEST_VERSION, "task": task, "thresholds": self.thresholds, **kept}
@@ -188,5 +188,5 @@ def _checkpoint_path(run: Run | str | os.PathLike[str], which: Literal["best", "
     if isinstance(run, Run):
         return run.checkpoint(which)
     if not isinstance(run, (str, os.PathLike)):
-        raise RecipeError(f"a Run, its folder, or a checkpoint is needed, not {type(run).__name__}.")
+        raise OptionError(f"a Run, its folder, or a checkpoint is needed, not {type(run).__name__}.")
     return model_file(run, which)

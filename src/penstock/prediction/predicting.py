@@ -8,7 +8,7 @@ from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from penstock.errors import Problem, RecipeError, nearest, require
+from penstock.errors import OptionError, Problem, nearest, require
 from penstock.samples import Store
 from penstock.storage.locations import refuses_urls
 
@@ -84,7 +84,7 @@ def predict(
 
         return predict_ethograms(model, data, output, answering, options, on_problem, on_facts)
     if options:
-        raise RecipeError(f"{', '.join(options)}: these are options of other tasks, and {run} is a {model.task.kind}.")
+        raise OptionError(f"{', '.join(options)}: these are options of other tasks, and {run} is a {model.task.kind}.")
     if output is not None:
         check_table_name(os.fspath(output))
     source = source_for_prediction(data)
@@ -117,7 +117,7 @@ def predict_boxes(
 
     model = load(run, device=device, precision=precision)
     if model.task.kind != "detection":
-        raise RecipeError(f"{run} finds no boxes: it is a {model.task.kind}.")
+        raise OptionError(f"{run} finds no boxes: it is a {model.task.kind}.")
     if on_facts is not None:
         on_facts(precision_facts(model))
     names = [field.name for field in fields(AnswerOptions)]
@@ -143,13 +143,13 @@ def _boxes(
     names = [field.name for field in fields(FindingOptions)]
     for name in given:
         if name not in names:
-            raise RecipeError(f"predict has no option {name!r}.{nearest(name, names)}")
+            raise OptionError(f"predict has no option {name!r}.{nearest(name, names)}")
     options = FindingOptions(**given)
     target = None if output is None else check_box_output(output)
     found = files_or_source(data)
     if isinstance(found, (ImageArrays, list)) and answering.batch_size != "auto":
         what = f"batch_size={answering.batch_size}: images are cut into windows, of which the network gets "
-        raise RecipeError(f"{what}{model.group_rows} at a time. Leave it out.")
+        raise OptionError(f"{what}{model.group_rows} at a time. Leave it out.")
     if isinstance(found, ImageArrays):
         _check_arrays(found, options, target if target is not None and is_layer(target) else None)
         table = boxes_in_arrays(model, found, options, answering)
@@ -157,7 +157,7 @@ def _boxes(
     if not isinstance(found, list):
         if options.windowing():
             what = f"{', '.join(options.windowing())}: samples of a pack or another Source are looked at as they are"
-            raise RecipeError(f"{what}. Leave it out, or name the files of the images.")
+            raise OptionError(f"{what}. Leave it out, or name the files of the images.")
         model.task.check(found, "prediction")
         table = boxes_in_source(model, found, options, answering)
         _tell_notes(table, on_problem)
@@ -184,7 +184,7 @@ def _check_arrays(images: ImageArrays, options: FindingOptions, layer: Path | No
     unused = [name for name in options.windowing() if name not in ("tile_px", "overlap")]
     if unused:
         what = f"{', '.join(unused)}: images in memory have three channels and no georeference"
-        raise RecipeError(f"{what}. Leave it out, or name the files of the images.")
+        raise OptionError(f"{what}. Leave it out, or name the files of the images.")
     if layer is not None:
         check_places(layer, list(images.column("key")), len(images))
 

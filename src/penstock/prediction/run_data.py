@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from penstock.errors import RecipeError
+from penstock.errors import OptionError
 from penstock.runs.run import Run, data_words
 from penstock.samples import Store
 from penstock.training.data_splits import TrainingData, is_pair, names_file, training_data
@@ -20,13 +20,13 @@ def run_split(run: Any, split: str | None = None) -> Store:
         return _one_of_two(training_data(options.path, options), split)
     name = split or options.val
     if name is None:
-        raise RecipeError(f"{run} was trained without validation. Name a split, or other data.")
+        raise OptionError(f"{run} was trained without validation. Name a split, or other data.")
     if not is_pair(options.path):
         return training_data(options.path, replace(options, train=name, val=None)).train
     parts = training_data(options.path, options)
     found = {options.train: parts.train, options.val: parts.val}.get(name)
     if found is None:
-        raise RecipeError(f"{run} was trained on two packs, {options.train} and {options.val}; there is no {name!r}.")
+        raise OptionError(f"{run} was trained on two packs, {options.train} and {options.val}; there is no {name!r}.")
     return found
 
 
@@ -35,7 +35,7 @@ def _one_of_two(data: TrainingData, split: str | None) -> Store:
     parts = {"train": data.train, "val": data.val}
     chosen = parts.get(split or "val")
     if chosen is None:
-        raise RecipeError(f"there is no split {split!r}; there are train and val.")
+        raise OptionError(f"there is no split {split!r}; there are train and val.")
     return chosen
 
 
@@ -44,7 +44,7 @@ def _run(run: Any) -> Run:
     if isinstance(run, Run):
         return run
     if not isinstance(run, (str, Path)) or Path(run).is_file():
-        raise RecipeError("a checkpoint or a model does not know the data of its training: name the data.")
+        raise OptionError("a checkpoint or a model does not know the data of its training: name the data.")
     return Run(run)
 
 
@@ -53,5 +53,5 @@ def _data_options(run: Run) -> DataOptions:
     settings = dict(run.settings.get("data") or {})
     path = settings.get("path")
     if not path:
-        raise RecipeError(f"{data_words(run)}. Name the data to evaluate on.")
+        raise OptionError(f"{data_words(run)}. Name the data to evaluate on.")
     return DataOptions(**{**settings, "path": tuple(path) if isinstance(path, list) else path})

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from penstock.errors import RecipeError
+from penstock.errors import OptionError
 from penstock.runs.layout import plain
 from penstock.storage.whole_files import whole_file
 
@@ -19,9 +19,9 @@ ENDINGS = (".csv", ".jsonl", ".parquet")
 def check_table_name(path: str | Path) -> None:
     """Refuse a name whose ending says of no table what it is."""
     if Path(path).suffix not in ENDINGS:
-        raise RecipeError(f"output={str(path)!r} must end in {', '.join(ENDINGS[:-1])} or {ENDINGS[-1]}.")
+        raise OptionError(f"output={str(path)!r} must end in {', '.join(ENDINGS[:-1])} or {ENDINGS[-1]}.")
     if not Path(path).absolute().parent.is_dir():
-        raise RecipeError(f"output={str(path)!r}: there is no folder {Path(path).parent}. Make it first.")
+        raise OptionError(f"output={str(path)!r}: there is no folder {Path(path).parent}. Make it first.")
 
 
 def write_table(path: str | Path, batches: Iterable[Rows], columns: Sequence[str] = ()) -> Path:

@@ -14,7 +14,7 @@ from penstock.diagnosis.diagnosing import DEFAULT_SECONDS, Options, apply_remedi
 from penstock.diagnosis.diagnosis import Diagnosis
 from penstock.diagnosis.spelling import Spelling
 from penstock.diagnosis.variants import USUAL_BATCH, usual_flow, with_batches
-from penstock.errors import RecipeError
+from penstock.errors import OptionError
 from penstock.flow.flow import Flow
 from penstock.recipes.changing import change_recipe
 from penstock.recipes.recipe import Recipe
@@ -55,7 +55,7 @@ def doctor(
     waited. `overrides` change keys of a recipe.
     """
     if step is not None and not callable(step):
-        raise RecipeError(f"step={step!r} must be a function of a batch, as your training loop has it.")
+        raise OptionError(f"step={step!r} must be a function of a batch, as your training loop has it.")
     page = None if timeline is None else checked_page(timeline)
     flow, step, spelling, name = _case(what, step, batch_size, overrides)
     options = Options(seconds=seconds)
@@ -95,16 +95,16 @@ def _case(
 ) -> tuple[Flow, Step | None, Spelling, str]:
     """The flow and the model, and how the user calls them."""
     if batch_size is not None and batch_size < 1:
-        raise RecipeError(f"batch_size={batch_size} must be at least 1.")
+        raise OptionError(f"batch_size={batch_size} must be at least 1.")
     if batch_size is not None and (isinstance(what, Recipe) or _names_recipe(what)):
-        raise RecipeError(f"batch_size is for data; a recipe has its own. Give train.batch_size={batch_size} instead.")
+        raise OptionError(f"batch_size is for data; a recipe has its own. Give train.batch_size={batch_size} instead.")
     batch_size = batch_size or USUAL_BATCH
     if isinstance(what, Recipe):
         return _recipe_case(what, "", (), step)
     if _names_recipe(what):
         return _recipe_case(Recipe.read(Path(what), overrides), os.fspath(what), tuple(overrides), step)
     if overrides:
-        raise RecipeError(f"{overrides[0]}: only recipes have keys to change, and {what} is none.")
+        raise OptionError(f"{overrides[0]}: only recipes have keys to change, and {what} is none.")
     if isinstance(what, Flow):
         return with_batches(what, batch_size), step, Spelling(), ""
     if isinstance(what, (str, os.PathLike)):
@@ -116,7 +116,7 @@ def _case(
         return usual_flow(open_any(path), batch_size), step, spelling, path
     if isinstance(what, Source):
         return usual_flow(as_store(what), batch_size), step, Spelling(), ""
-    raise RecipeError(f"doctor takes a Flow, a Source, a Recipe or a path, not {type(what).__name__}.")
+    raise OptionError(f"doctor takes a Flow, a Source, a Recipe or a path, not {type(what).__name__}.")
 
 
 def _recipe_case(

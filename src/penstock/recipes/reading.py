@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import yaml
 
-from penstock.errors import Problem, RecipeError, nearest
+from penstock.errors import OptionError, Problem, nearest
 from penstock.recipes.given import STANDARD_TAGS, Given, Place, given_in_file, given_on_the_command_line
 from penstock.recipes.sections import IGNORED, KIND, OPTIONS, SECTIONS, legal_keys, task_kinds
 from penstock.recipes.unknown_keys import unknown_key
@@ -27,7 +27,7 @@ Values = dict[tuple[str, ...], Value]  # by (section, key)
 
 
 def sections_of(file: Path, overrides: Sequence[str] = ()) -> tuple[str, dict[str, dict[str, Any]]]:
-    """The kind of task and the values of every section, or a RecipeError with everything that is wrong."""
+    """The kind of task and the values of every section, or a OptionError with everything that is wrong."""
     given, problems = _given(file, overrides)
     kind = _kind(given, file, problems)
     values = _values(given, kind, problems)
@@ -39,7 +39,7 @@ def sections_of(file: Path, overrides: Sequence[str] = ()) -> tuple[str, dict[st
     # Asked last, because making a task loads torch: a misspelt key is said within a second.
     problems = problems or _refused(task_class(kind), values, ("task", "model"), file)
     if problems:
-        raise RecipeError("\n".join(map(str, sorted(problems, key=lambda problem: problem.row or 0))))
+        raise OptionError("\n".join(map(str, sorted(problems, key=lambda problem: problem.row or 0))))
     return kind, {section: _of_section(values, section) for section in SECTIONS}
 
 
@@ -121,6 +121,6 @@ def _refused(make: Any, values: Values, sections: tuple[str, ...], file: Path) -
 def _complaint(make: Any, values: Mapping[str, Any]) -> str | None:
     try:
         make(**values)
-    except RecipeError as error:
+    except OptionError as error:
         return str(error)
     return None

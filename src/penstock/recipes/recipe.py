@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from penstock.errors import RecipeError, nearest_file, require_learning
+from penstock.errors import OptionError, nearest_file, require_learning
 from penstock.recipes.reading import sections_of
 from penstock.recipes.sections import OPTIONS
 from penstock.recipes.templates import TEMPLATES
@@ -51,7 +51,7 @@ class Recipe:
         file = recipe_file(path)
         kind, sections = sections_of(file, overrides)
         if not sections["data"].get("path"):
-            raise RecipeError(_without_data(file))
+            raise OptionError(_without_data(file))
         options = {name: make(**sections[name]) for name, make in OPTIONS.items()}
         recipe = cls(task_from(kind, {**sections["task"], **sections["model"]}), **options)
         return recipe if recipe.run.folder else recipe._in_folder(f"{RUNS_FOLDER}/{file.stem}")
@@ -80,13 +80,13 @@ def recipe_file(path: str | Path) -> Path:
         return file / SETTINGS
     if not file.exists():
         kinds = "|".join(TEMPLATES)
-        raise RecipeError(
+        raise OptionError(
             f"{path}: there is no such recipe.{nearest_file(str(path))} "
             f"penstock recipe {kinds} > {_suggested(file)} writes one."
         )
     if not file.is_file() or file.stat().st_size > MOST_BYTES:
         what = "a file of more than 1 MB" if file.is_file() else "a folder"
-        raise RecipeError(f"{path} is {what}, and a recipe is a short YAML file. penstock recipe images writes one.")
+        raise OptionError(f"{path} is {what}, and a recipe is a short YAML file. penstock recipe images writes one.")
     return file
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from penstock.errors import RecipeError, nearest
+from penstock.errors import OptionError, nearest
 from penstock.recipes.sections import KIND, OPTIONS, SECTIONS, Key, explanations, headline, legal_keys
 from penstock.runs.layout import yaml_text
 from penstock.tasks.kinds import task_class
@@ -44,7 +44,7 @@ def recipe_text(kind: str, project: str | None = None) -> str:
     """A complete, commented recipe of a kind; with the settings of a DeepEthogram project, if one is given."""
     if kind not in TEMPLATES:
         legal = ", ".join(TEMPLATES)
-        raise RecipeError(f"{kind!r} is not a kind of recipe.{nearest(kind, list(TEMPLATES))} There is: {legal}.")
+        raise OptionError(f"{kind!r} is not a kind of recipe.{nearest(kind, list(TEMPLATES))} There is: {legal}.")
     template = TEMPLATES[kind]
     defaults = "its default" if project is None else "the project's value or its default"
     lines = [
@@ -64,7 +64,7 @@ def _with_project(template: Template, project: str) -> tuple[Template, list[str]
     from penstock.formats.deepethogram.project_settings import CONFIG, read_settings
 
     if template.task != "behaviour":
-        raise RecipeError(f"--from takes a DeepEthogram project, which is for behaviours and not {template.task}.")
+        raise OptionError(f"--from takes a DeepEthogram project, which is for behaviours and not {template.task}.")
     settings = read_settings(project)
     name = settings.folder.absolute().name.removesuffix("_deepethogram")
     taken = {(one.section, one.name): one.value for one in settings.training.taken}

@@ -15,7 +15,7 @@ from penstock.codecs.headers import UnreadableImage, sniff
 from penstock.codecs.images import decode_image, encode_image
 from penstock.codecs.map_files import gdal, open_raster
 from penstock.codecs.resizing import resized, side_target
-from penstock.errors import DataError, Problem, RecipeError
+from penstock.errors import DataError, OptionError, Problem
 from penstock.formats.rasters.raster_files import describe_raster
 from penstock.formats.rasters.raster_options import PixelOptions
 from penstock.formats.rasters.raster_pixels import to_rgb
@@ -39,9 +39,9 @@ def check_plot_name(path: str | os.PathLike[str]) -> Path:
     """Refuse a name whose ending says of no picture what it is."""
     target = Path(path)
     if target.suffix.lower() not in CODECS:
-        raise RecipeError(f"plot={str(path)!r} must end in {', '.join(CODECS)}.")
+        raise OptionError(f"plot={str(path)!r} must end in {', '.join(CODECS)}.")
     if not target.absolute().parent.is_dir():
-        raise RecipeError(f"plot={str(path)!r}: there is no folder {target.parent}. Make it first.")
+        raise OptionError(f"plot={str(path)!r}: there is no folder {target.parent}. Make it first.")
     return target
 
 
@@ -66,7 +66,7 @@ def plot_boxes(
     known = [*table.image_sizes, *table["image_path"].tolist()] if images is None else [str(image) for image in images]
     names = list(dict.fromkeys(known))
     if not names:
-        raise RecipeError("the table names no image to draw: pass images.")
+        raise OptionError("the table names no image to draw: pass images.")
     shown = names[:MOST_IMAGES]
     columns = math.ceil(math.sqrt(len(shown)))
     options = PixelOptions.of(bands, "auto", None, allow_drivers)

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from penstock.codecs.opencv import opencv
 from penstock.codecs.resizing import resized
-from penstock.errors import RecipeError
+from penstock.errors import OptionError
 from penstock.geometry import scaled
 from penstock.reporting.page import Markup, tag
 from penstock.runs.run import Line
@@ -36,7 +36,7 @@ def draw_sample(sample: Sample, schema: Schema) -> NDArray[np.uint8]:
     """The image of a sample as RGB, with boxes on it and its labels in words below it."""
     image = schema.image
     if image is None:
-        raise RecipeError("the samples of this pack have no image to draw.")
+        raise OptionError("the samples of this pack have no image to draw.")
     pixels = np.array(sample[image.name])
     factor = max(1, -(-SMALLEST_SIDE // max(1, min(pixels.shape[:2]))))
     picture = resized(pixels, pixels.shape[1] * factor, pixels.shape[0] * factor, nearest=True)

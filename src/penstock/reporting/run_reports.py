@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
-from penstock.errors import RecipeError
+from penstock.errors import OptionError
 from penstock.reporting.box_pages import BoxPageOptions, box_page, is_boxes, page_of_boxes
 from penstock.reporting.page import Markup, Part, page
 from penstock.reporting.sections import comparison
@@ -87,7 +87,7 @@ def report(
         write_whole(target, text)
         return target
     if images is not None or min_score is not None or allow_drivers:
-        raise RecipeError(
+        raise OptionError(
             "images, min_score and allow_drivers belong to a page on predicted boxes, not to one on a Run."
         )
     chosen = _runs(runs)
@@ -121,7 +121,7 @@ def _kind(stories: Sequence[Story]) -> str:
 def _runs(runs: OneRun | Iterable[OneRun]) -> list[Run]:
     named = [runs] if isinstance(runs, (Run, str, os.PathLike)) else list(runs)
     if not named:
-        raise RecipeError("report needs a Run: the folder that a training left, such as runs/pets.")
+        raise OptionError("report needs a Run: the folder that a training left, such as runs/pets.")
     found = [as_run(one if isinstance(one, Run) else Path(one)) for one in named]
     return list(dict.fromkeys(found))  # a Run beside itself tells nothing
 
@@ -129,7 +129,7 @@ def _runs(runs: OneRun | Iterable[OneRun]) -> list[Run]:
 def _target(path: Path) -> Path:
     """Checked before anything is read: a page must not take the place of another file."""
     if path.is_dir():
-        raise RecipeError(f"output={str(path)!r} is a folder. Name the page, such as {(path / PAGE_NAME).as_posix()}.")
+        raise OptionError(f"output={str(path)!r} is a folder. Name the page, such as {(path / PAGE_NAME).as_posix()}.")
     if path.suffix.lower() not in SUFFIXES:
-        raise RecipeError(f"output={str(path)!r} must end in .html. Name it {path.with_suffix('.html').name!r}.")
+        raise OptionError(f"output={str(path)!r} must end in .html. Name it {path.with_suffix('.html').name!r}.")
     return path

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from penstock.diagnosis.diagnosis import Diagnosis
 from penstock.diagnosis.runs import Moment
-from penstock.errors import RecipeError
+from penstock.errors import OptionError
 from penstock.flow.measuring.metrics import HOPS
 from penstock.reporting.charts import position_axis
 from penstock.reporting.page import Markup, Part, note, page, table, tag
@@ -39,7 +39,7 @@ def checked_page(path: str | Path) -> Path:
     """The page to write, or an error before anything is measured."""
     target = Path(path)
     if target.suffix.lower() not in SUFFIXES or target.is_dir():
-        raise RecipeError(f"timeline={str(path)!r} must be a page to write, such as timeline.html.")
+        raise OptionError(f"timeline={str(path)!r} must be a page to write, such as timeline.html.")
     return target
 
 

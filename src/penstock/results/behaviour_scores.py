@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from penstock.errors import RecipeError
+from penstock.errors import OptionError
 from penstock.results.bouts import BACKGROUND, Runs, runs_of
 from penstock.results.ranking import Ranking, ranking
 from penstock.wording import counted
@@ -217,7 +217,7 @@ def score_ethograms(ethograms: Sequence[Ethogram]) -> BehaviourScores:
     labels = [one.labels for one in ethograms if one.labels is not None]
     if not labels or len(labels) < len(ethograms):
         without = [one.name for one in ethograms if one.labels is None]
-        raise RecipeError(f"scores need labels, and there are none of {', '.join(without) or 'any video'}.")
+        raise OptionError(f"scores need labels, and there are none of {', '.join(without) or 'any video'}.")
     return score_behaviours(
         np.concatenate([one.probabilities for one in ethograms]),
         np.concatenate(labels),
@@ -267,9 +267,9 @@ def _check(
 ) -> None:
     if probabilities.shape != labels.shape or probabilities.shape[1:] != (len(behaviours),):
         shapes = f"{probabilities.shape} and {labels.shape}"
-        raise RecipeError(f"probabilities and labels have the shapes {shapes}, expected frames × {len(behaviours)}.")
+        raise OptionError(f"probabilities and labels have the shapes {shapes}, expected frames × {len(behaviours)}.")
     if frame_counts is not None and sum(frame_counts) != len(labels):
-        raise RecipeError(
+        raise OptionError(
             f"frame_counts add up to {sum(frame_counts):,}, and there are {counted(len(labels), 'frame')}."
         )
 

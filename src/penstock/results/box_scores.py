@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from penstock.errors import RecipeError
+from penstock.errors import OptionError
 from penstock.geometry.overlaps import BoxSet, Numbers, Reals
 from penstock.results.average_precision import IOUS, AveragePrecision, average_precision
 from penstock.results.box_matching import NOBODY, Overlaps, match, overlaps_of
@@ -206,7 +206,7 @@ def _scoring(predictions: ImageBoxes, min_score: float | None) -> NDArray[np.boo
     if min_score is None:
         return np.ones(len(predictions), bool)
     if predictions.scores is None:
-        raise RecipeError(f"min_score={min_score} needs predictions with scores, and these have none.")
+        raise OptionError(f"min_score={min_score} needs predictions with scores, and these have none.")
     enough: NDArray[np.bool_] = predictions.scores >= min_score
     return enough
 

@@ -23,7 +23,7 @@ import shapely
 from numpy.typing import NDArray
 from pyproj import CRS
 
-from penstock.errors import RecipeError
+from penstock.errors import OptionError
 from penstock.results.box_frames import CORNERS
 from penstock.results.georeferences import Georeference
 from penstock.wording import counted
@@ -113,7 +113,7 @@ def box_table(
     corners = np.asarray(boxes, np.float64).reshape(-1, 4)
     counts = {len(corners), len(labels), len(scores), len(image_paths)}
     if len(counts) > 1:
-        raise RecipeError(f"boxes, labels, scores and image_paths must be equally many, not {sorted(counts)}.")
+        raise OptionError(f"boxes, labels, scores and image_paths must be equally many, not {sorted(counts)}.")
     columns = dict(zip(FOUND_COLUMNS[:4], corners.T, strict=True))
     names = {"label": pd.Series(list(labels), dtype="str"), "image_path": pd.Series(list(image_paths), dtype="str")}
     values = {**columns, "score": np.asarray(scores, np.float64), **names}

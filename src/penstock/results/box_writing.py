@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from penstock.errors import RecipeError, nearest, require
+from penstock.errors import OptionError, nearest, require
 from penstock.results.box_frames import CORNERS
 from penstock.results.box_tables import FOUND_COLUMNS
 from penstock.storage.whole_files import whole_file, whole_files
@@ -41,11 +41,11 @@ def check_box_output(path: str | os.PathLike[str], *, on_map: bool = True) -> Pa
     ending = target.suffix.lower()
     if ending not in ENDINGS:
         known = f"{', '.join(ENDINGS[:-1])} or {ENDINGS[-1]}"
-        raise RecipeError(f"output={str(path)!r} must end in {known}.{nearest(ending, ENDINGS)}")
+        raise OptionError(f"output={str(path)!r} must end in {known}.{nearest(ending, ENDINGS)}")
     if not target.absolute().parent.is_dir():
-        raise RecipeError(f"output={str(path)!r}: there is no folder {target.parent}. Make it first.")
+        raise OptionError(f"output={str(path)!r}: there is no folder {target.parent}. Make it first.")
     if ending in DRIVERS and not on_map:
-        raise RecipeError(
+        raise OptionError(
             f"output={str(path)!r} is a map layer, and the image has no georeference (CRS). "
             "Write .csv, .parquet or .json."
         )
@@ -60,7 +60,7 @@ def is_layer(target: Path) -> bool:
 def check_places(target: Path, unplaced: Sequence[str], count: int) -> None:
     """Refuse, before hours are spent, a layer of images of which some have no place on the map."""
     if unplaced:
-        raise RecipeError(
+        raise OptionError(
             f"output={str(target)!r} is a map layer, and {len(unplaced):,} of {counted(count, 'image')} "
             f"{'has' if len(unplaced) == 1 else 'have'} no georeference (CRS), such as {unplaced[0]}. {_APART}"
         )
@@ -71,7 +71,7 @@ def save_boxes(table: Any, path: str | os.PathLike[str]) -> Path:
     target = check_box_output(path, on_map=_on_map(table))
     missing = [name for name in FOUND_COLUMNS if name not in table.columns]
     if missing:
-        raise RecipeError(f"the table has no column {', '.join(missing)}, which a file of boxes needs.")
+        raise OptionError(f"the table has no column {', '.join(missing)}, which a file of boxes needs.")
     ending = target.suffix.lower()
     if ending in DRIVERS:
         _refuse_lost_places(table, target)
@@ -93,7 +93,7 @@ def _refuse_lost_places(table: Any, target: Path) -> None:
     lost = table.geometry.isna()
     if lost.any():
         images = table["image_path"][lost]
-        raise RecipeError(
+        raise OptionError(
             f"output={str(target)!r} is a map layer, and {len(images):,} of {counted(len(table), 'box')} belong to "
             f"{counted(images.nunique(), 'image')} without a georeference (CRS), such as {images.iloc[0]}. {_APART}"
         )

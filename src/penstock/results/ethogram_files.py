@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from penstock.errors import RecipeError, nearest, one_of, require
+from penstock.errors import OptionError, nearest, one_of, require
 from penstock.results.ethogram_tables import boris_table, label_table
 from penstock.storage.whole_files import whole_file
 from penstock.wording import counted
@@ -55,12 +55,12 @@ def check_ethogram_output(path: str | os.PathLike[str], layout: str | None = Non
     ending = target.suffix.lower()
     if ending not in ENDINGS:
         known = f"{', '.join(ENDINGS[:-1])} or {ENDINGS[-1]}"
-        raise RecipeError(f"{str(path)!r} must end in {known}.{nearest(ending, ENDINGS)}")
+        raise OptionError(f"{str(path)!r} must end in {known}.{nearest(ending, ENDINGS)}")
     if not target.absolute().parent.is_dir():
-        raise RecipeError(f"{str(path)!r}: there is no folder {target.parent}. Make it first.")
+        raise OptionError(f"{str(path)!r}: there is no folder {target.parent}. Make it first.")
     if ending in HDF5_ENDINGS:
         if layout is not None:
-            raise RecipeError(f"layout={layout!r} is for tables, and {target.name} is HDF5. Leave it out.")
+            raise OptionError(f"layout={layout!r} is for tables, and {target.name} is HDF5. Leave it out.")
         return target, ""
     return target, one_of("layout", layout or _LAYOUTS_OF[ending][0], _LAYOUTS_OF[ending])
 
@@ -80,7 +80,7 @@ def save_ethogram(
             _write_hdf5(partial, ethogram, logits, features, features_group)
         return target
     if logits is not None or features is not None:
-        raise RecipeError(f"logits and features go into .h5, and {target.name} is a table. Leave them out.")
+        raise OptionError(f"logits and features go into .h5, and {target.name} is a table. Leave them out.")
     if chosen == "tidy" and target.suffix.lower() != ".parquet":
         _write_rows(ethogram, target)
     else:
@@ -150,7 +150,7 @@ def _write_hdf5(
 def _check_matrix(ethogram: Ethogram, logits: NDArray[Any] | None) -> None:
     if logits is not None and logits.shape != ethogram.probabilities.shape:
         expected = ethogram.probabilities.shape
-        raise RecipeError(f"logits of {ethogram.name} have the shape {logits.shape}, expected {expected}.")
+        raise OptionError(f"logits of {ethogram.name} have the shape {logits.shape}, expected {expected}.")
 
 
 def _write_probabilities(
@@ -171,7 +171,7 @@ def _write_features(group: Any, ethogram: Ethogram, features: FeatureFile) -> No
     """Block by block, so that hours of features need no memory; probabilities are those of the logits."""
     if features.frames != len(ethogram):
         counts = f"{counted(features.frames, 'frame')} for the {len(ethogram):,} of the ethogram"
-        raise RecipeError(f"features of {ethogram.name} are there of {counts}. Gather all of them first.")
+        raise OptionError(f"features of {ethogram.name} are there of {counts}. Gather all of them first.")
     for name in features.columns:
         rows = features.column(name)
         written = group.create_dataset(name, rows.shape, rows.dtype)

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from penstock.errors import Problem, RecipeError
+from penstock.errors import OptionError, Problem
 from penstock.results.bouts import (
     BACKGROUND,
     Binary,
@@ -220,7 +220,7 @@ def _for_each(name: str, value: Any, kind: Any, count: int) -> NDArray[Any]:
     """One value for each behaviour, from one or as many."""
     given = np.asarray(value, kind)
     if given.shape not in ((), (count,)):
-        raise RecipeError(
+        raise OptionError(
             f"{name} has {counted(given.size, 'value')} for {counted(count, 'behaviour')}. "
             f"Give one for each, or one for all."
         )
@@ -234,15 +234,15 @@ def _check(ethogram: Ethogram) -> None:
     for name, values in shapes.items():
         if values is not None and values.shape != (frames, count):
             expected = f"{counted(frames, 'frame')} × {counted(count, 'behaviour')}"
-            raise RecipeError(f"{name} of {ethogram.name} have the shape {values.shape}, expected {expected}.")
+            raise OptionError(f"{name} of {ethogram.name} have the shape {values.shape}, expected {expected}.")
     if len(set(ethogram.behaviours)) < count:
-        raise RecipeError(f"behaviours={ethogram.behaviours} has a name twice.")
+        raise OptionError(f"behaviours={ethogram.behaviours} has a name twice.")
     bad = np.flatnonzero(~((ethogram.probabilities >= 0) & (ethogram.probabilities <= 1)).all(axis=1))
     if len(bad):
         values = ethogram.probabilities[bad[0]].tolist()
-        raise RecipeError(f"probabilities of {ethogram.name} in frame {bad[0]} are {values}, expected 0 to 1.")
+        raise OptionError(f"probabilities of {ethogram.name} in frame {bad[0]} are {values}, expected 0 to 1.")
     if (np.diff(ethogram.times_s) < 0).any():
-        raise RecipeError(f"times_s of {ethogram.name} go back. Give the frames in the order they are shown.")
+        raise OptionError(f"times_s of {ethogram.name} go back. Give the frames in the order they are shown.")
 
 
 def _more_likely(present: Binary, probabilities: Reals) -> Binary:

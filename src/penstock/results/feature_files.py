@@ -24,7 +24,7 @@ from typing import IO, Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from penstock.errors import Problem, RecipeError
+from penstock.errors import OptionError, Problem
 from penstock.storage.documents import load_json
 from penstock.storage.plain_files import read_file, read_text
 from penstock.storage.whole_files import write_whole
@@ -174,13 +174,13 @@ class FeatureFile:
 
     def _check(self, blocks: Mapping[str, NDArray[Any]]) -> int:
         if set(blocks) != set(self.columns):
-            raise RecipeError(f"blocks are {sorted(blocks)}, expected {sorted(self.columns)}.")
+            raise OptionError(f"blocks are {sorted(blocks)}, expected {sorted(self.columns)}.")
         counts = {len(block) for block in blocks.values()}
         wrong = [name for name, block in blocks.items() if block.shape[1:] != (self.columns[name].width,)]
         if wrong or len(counts) != 1:
             shapes = {name: block.shape for name, block in blocks.items()}
             widths = {name: column.width for name, column in self.columns.items()}
-            raise RecipeError(f"blocks have the shapes {shapes}, expected equally many rows of {widths} numbers.")
+            raise OptionError(f"blocks have the shapes {shapes}, expected equally many rows of {widths} numbers.")
         return counts.pop()
 
 

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from penstock.errors import RecipeError, require
+from penstock.errors import OptionError, require
 
 Reals = NDArray[np.float64]
 
@@ -28,7 +28,7 @@ class Georeference:
     def __post_init__(self) -> None:
         a, b, _, d, e, _ = self.transform
         if a * e - b * d == 0:
-            raise RecipeError(f"transform={self.transform} brings all pixels onto a line.")
+            raise OptionError(f"transform={self.transform} brings all pixels onto a line.")
 
     def outlines(self, boxes: NDArray[np.floating]) -> Reals:
         """The four corners of each box on the map, as n×4×2, in the order x1 y1, x2 y1, x2 y2, x1 y2."""

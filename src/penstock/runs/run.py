@@ -7,7 +7,7 @@ import math
 from pathlib import Path
 from typing import Any, Literal
 
-from penstock.errors import DataError, Problem, RecipeError, Sealed, one_of
+from penstock.errors import DataError, OptionError, Problem, Sealed, one_of
 from penstock.runs import layout
 from penstock.runs.layout import json_file, json_lines, yaml_file
 from penstock.storage.locations import refuses_urls
@@ -143,7 +143,7 @@ class Run(Sealed):
             path = self.folder / layout.CHECKPOINTS / name
             if path.is_file():
                 return path
-        raise RecipeError(self._no_checkpoint(which))
+        raise OptionError(self._no_checkpoint(which))
 
     def _no_checkpoint(self, which: Which) -> str:
         there = sorted(path.name for path in (self.folder / layout.CHECKPOINTS).glob("*.ckpt"))

@@ -9,7 +9,7 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from penstock.errors import RecipeError, nearest
+from penstock.errors import OptionError, nearest
 
 Kind = Literal["image", "mask", "array", "class", "boxes", "labels", "number", "text"]
 Sample = dict[str, Any]
@@ -37,13 +37,13 @@ class Field:
 
     def __post_init__(self) -> None:
         if self.name in RESERVED:
-            raise RecipeError(f"a field cannot be called {self.name!r}: that name says where a sample comes from.")
+            raise OptionError(f"a field cannot be called {self.name!r}: that name says where a sample comes from.")
         if self.kind == "array" and (not self.dtype or self.shape is None):
-            raise RecipeError(f"field {self.name!r}: an array needs dtype and shape (None for a free dimension).")
+            raise OptionError(f"field {self.name!r}: an array needs dtype and shape (None for a free dimension).")
         if self.shape is not None and 0 in self.shape:
-            raise RecipeError(f"field {self.name!r}: shape {self.shape} holds nothing; leave the field out.")
+            raise OptionError(f"field {self.name!r}: shape {self.shape} holds nothing; leave the field out.")
         if self.dtype and (np.dtype(self.dtype).kind not in "biuf" or np.dtype(self.dtype).itemsize > 8):
-            raise RecipeError(f"field {self.name!r}: dtype {self.dtype!r} is not a number type that a pack can store.")
+            raise OptionError(f"field {self.name!r}: dtype {self.dtype!r} is not a number type that a pack can store.")
 
 
 @dataclass(frozen=True)

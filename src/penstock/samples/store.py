@@ -17,7 +17,7 @@ from typing import Any, Literal, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from penstock.errors import DataError, HopError, PenstockError, Problem, RecipeError, Sealed
+from penstock.errors import DataError, HopError, OptionError, PenstockError, Problem, Sealed
 from penstock.problems import refuse_problems
 from penstock.samples.schema import Raw, Sample, Schema
 from penstock.samples.source import Origin, ReadSample, Segment, Source, as_segment
@@ -378,7 +378,7 @@ def as_store(given: Any) -> Store:
     if isinstance(given, Store):
         return given
     if not isinstance(given, Source):
-        raise RecipeError(
+        raise OptionError(
             f"{type(given).__name__} is not a source: it needs schema, len, read(index) and decode(raw). "
             "For files use ps.Images, ps.Boxes, ps.Rasters or ps.Videos."
         )

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from penstock.errors import Problem, RecipeError
+from penstock.errors import OptionError, Problem
 from penstock.problems import known_problems
 from penstock.samples.schema import Raw, Sample, Schema
 from penstock.samples.source import Origin, ReadSample, Source
@@ -141,16 +141,16 @@ def _checked_indices(indices: Any, length: int) -> Numbers:
     """Numbers of samples; a mask, fractions and numbers outside of the source are refused."""
     numbers = np.asarray(indices)
     if numbers.dtype == np.bool_:
-        raise RecipeError(
+        raise OptionError(
             "Subset takes the numbers of samples, and these are True and False. For a mask pass np.flatnonzero(mask)."
         )
     if numbers.ndim != 1 or (len(numbers) and numbers.dtype.kind not in "iu"):
-        raise RecipeError(
+        raise OptionError(
             f"Subset takes a list of whole numbers, and this is {numbers.ndim}-dimensional {numbers.dtype}."
         )
     if len(numbers) and not (numbers.min() >= 0 and numbers.max() < length):
         wrong = numbers[(numbers < 0) | (numbers >= length)][0]
-        raise RecipeError(f"Subset: there is no sample {wrong}: there are {length:,}, from 0 to {length - 1}.")
+        raise OptionError(f"Subset: there is no sample {wrong}: there are {length:,}, from 0 to {length - 1}.")
     return numbers.astype(np.int64, copy=False)
 
 
@@ -239,7 +239,7 @@ class Concat(Store):
 
     def __init__(self, sources: Sequence[Source]) -> None:
         if not sources:
-            raise RecipeError("concat needs at least one source.")
+            raise OptionError("concat needs at least one source.")
         self.sources: tuple[Store, ...] = tuple(map(as_store, sources))
         self._starts = np.cumsum([0] + [len(source) for source in self.sources])
         classes = tuple(dict.fromkeys(name for source in self.sources for name in source.schema.classes))
@@ -328,13 +328,13 @@ def _common_fields(sources: Sequence[Store]) -> Schema:
     first = sources[0].schema
     for number, source in enumerate(sources[1:], start=1):
         if source.schema.fields != first.fields:
-            raise RecipeError(
+            raise OptionError(
                 f"source {number} has other fields than source 0: {_names(source.schema)} and {_names(first)}. "
                 "Only sources of one kind can be joined."
             )
         per_frame = any(field.kind == "labels" and field.name == "labels" for field in first.fields)
         if per_frame and source.schema.classes != first.classes:
-            raise RecipeError(
+            raise OptionError(
                 f"source {number} labels {source.schema.classes}, source 0 labels {first.classes}. "
                 "Frame labels are vectors in the order of the classes: pack both with the same classes."
             )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from penstock.errors import RecipeError
+from penstock.errors import OptionError
 
 # A file that unpacks to less is read without a question. Deflate reaches 1,032 : 1, and real arrays rarely 200 : 1.
 SMALL_BYTES = 256 << 20
@@ -83,4 +83,4 @@ def bytes_of(value: int | str) -> int | None:
         number, unit = text[:-2], _UNITS.get(text[-2:])
         if unit and number.replace(".", "", 1).isdigit() and float(number) > 0:
             return int(float(number) * unit)
-    raise RecipeError(f'memory={value!r} must be "auto", a number of bytes, or a size such as "2 GB".')
+    raise OptionError(f'memory={value!r} must be "auto", a number of bytes, or a size such as "2 GB".')

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
 
-from penstock.errors import DataError, Problem, RecipeError
+from penstock.errors import DataError, OptionError, Problem
 from penstock.storage.plain_files import special_kind
 
 Arguments = ParamSpec("Arguments")
@@ -46,10 +46,10 @@ def _refuse_url(path: str | os.PathLike[str], is_model: bool) -> None:
     if not is_url or (is_model and text.startswith(MODELS)):
         return
     if text.startswith("file:"):
-        raise RecipeError(f"{text} is a URL. Pass the path of the file alone, without file://.")
+        raise OptionError(f"{text} is a URL. Pass the path of the file alone, without file://.")
     if text.startswith(MODELS):
-        raise RecipeError(f"{text} names a model, and this asks for a local path. Pass the path of a file or folder.")
-    raise RecipeError(
+        raise OptionError(f"{text} names a model, and this asks for a local path. Pass the path of a file or folder.")
+    raise OptionError(
         f"{text} is a URL, and Penstock reads and writes local disks only. "
         "Copy the data to a local disk, or mount the store, and pass that path."
     )
@@ -59,7 +59,7 @@ def refuse_empty(value: Any) -> None:
     """Raise for a path, or an item of a list, that is an empty text: Python would take it for the current folder."""
     for item in value if isinstance(value, list | tuple) else (value,):
         if isinstance(item, str) and not item:
-            raise RecipeError("the path is empty. Name a file or folder; '.' is the current folder.")
+            raise OptionError("the path is empty. Name a file or folder; '.' is the current folder.")
 
 
 def refuses_urls(*, model: str | None = None) -> Callable[[Callable[Arguments, Answer]], Callable[Arguments, Answer]]:

@@ -12,7 +12,7 @@ import torch
 import torchvision
 from torch import nn
 
-from penstock.errors import RecipeError, nearest
+from penstock.errors import OptionError, nearest
 
 TINY = "tiny"
 # Networks with fewer parts than this at the top keep their stages one level deeper, as in `features`.
@@ -28,7 +28,7 @@ def check_backbone(name: str) -> None:
     """Refuse a name that there is no network for."""
     names = backbone_names()
     if name not in names:
-        raise RecipeError(
+        raise OptionError(
             f"backbone={name!r} is not one of the {len(names)} that torchvision has for classification, nor "
             f"{TINY!r}.{nearest(str(name), names) or ' Examples: mobilenet_v2, resnet18, efficientnet_b0.'}"
         )
@@ -60,7 +60,7 @@ def head_name(network: nn.Module) -> str:
     """The name of the layer that gives one number for each class."""
     names: list[str] = [name for name, layer in network.named_modules() if isinstance(layer, (nn.Linear, nn.Conv2d))]
     if not names:
-        raise RecipeError(f"{type(network).__name__} has no linear layer or convolution that could be its head.")
+        raise OptionError(f"{type(network).__name__} has no linear layer or convolution that could be its head.")
     return names[-1]
 
 

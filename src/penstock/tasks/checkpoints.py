@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import torch
 
-from penstock.errors import DataError, Problem, RecipeError, nearest, one_of
+from penstock.errors import DataError, OptionError, Problem, nearest, one_of
 from penstock.runs import layout
 from penstock.runs.run import Run
 from penstock.storage.documents import load_json
@@ -142,7 +142,7 @@ def _task(path: str | Path, meta: Mapping[str, Any], kind: str | None) -> Task:
         raise refused(path, f"it is of the task {found!r}, which this Penstock does not know", "Update Penstock")
     try:
         return task_from(found, described["settings"])
-    except RecipeError as error:
+    except OptionError as error:
         raise refused(path, f"its settings are not understood: {error}", "Update Penstock") from error
 
 
@@ -242,7 +242,7 @@ def choose_precision(asked: str, trained: str | None, devices: Sequence[torch.de
     unable = [device.type for device in devices if not can_compute(trained or FULL if asked == AUTO else asked, device)]
     if asked != AUTO:
         if unable:
-            raise RecipeError(f"precision={asked!r}: a {unable[0]} does not compute with it. Use 32.")
+            raise OptionError(f"precision={asked!r}: a {unable[0]} does not compute with it. Use 32.")
         other = f"; it was trained with {trained}, so answers and scores may differ a little"
         return Precision(asked, f"precision {asked}, as asked{other if trained not in (None, asked) else ''}.")
     if trained is None:

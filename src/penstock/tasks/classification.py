@@ -11,7 +11,7 @@ import numpy as np
 
 from penstock.augment.geometric import RandomResizedCrop
 from penstock.augment.pixelwise import Channels, Normalize
-from penstock.errors import RecipeError, refuse_unused, require
+from penstock.errors import OptionError, refuse_unused, require
 from penstock.flow.flow import Flow
 from penstock.samples import Source, Store, as_store
 from penstock.tasks import data_checks, image_flows
@@ -84,7 +84,7 @@ class Classification:
         _set(self, "normalize", Normalize(self.normalize).statistics)
         self._check_backbone()
         if isinstance(self.size, bool) or not isinstance(self.size, int) or self.size < 16:
-            raise RecipeError(f"size={self.size!r} must be a whole number from 16.")
+            raise OptionError(f"size={self.size!r} must be a whole number from 16.")
         self._check_class_weights()
         if not self.multi_label:
             reason = "a sample has one class, the most likely one. Leave it out, or pass multi_label=True."
@@ -107,9 +107,9 @@ class Classification:
         if weights is None or weights == BALANCED:
             return
         if isinstance(weights, str) or any(not _is_positive(weight) for weight in weights):
-            raise RecipeError(f"class_weights={weights!r} must be none, {BALANCED}, or a number above zero a class.")
+            raise OptionError(f"class_weights={weights!r} must be none, {BALANCED}, or a number above zero a class.")
         if self.classes and len(weights) != len(self.classes):
-            raise RecipeError(f"class_weights has {len(weights)} numbers for {counted(len(self.classes), 'class')}.")
+            raise OptionError(f"class_weights has {len(weights)} numbers for {counted(len(self.classes), 'class')}.")
         _set(self, "class_weights", tuple(float(weight) for weight in weights))
 
     # What it is
@@ -143,7 +143,7 @@ class Classification:
     # Data
 
     def check(self, source: Source, purpose: str) -> None:
-        """Raise a DataError or RecipeError where data do not fit; `purpose` is training, evaluation or prediction."""
+        """Raise a DataError or OptionError where data do not fit; `purpose` is training, evaluation or prediction."""
         source = as_store(source)
         data_checks.need_samples(source, purpose)
         data_checks.image_field(source, self.image)
@@ -206,7 +206,7 @@ class Classification:
     def network(self) -> torch.nn.Module:
         """A new network with random weights drawn from torch's generator; nothing is downloaded."""
         if not self.classes:
-            raise RecipeError("the task has no classes yet: pass classes=…, or use task.fitted_to(source).")
+            raise OptionError("the task has no classes yet: pass classes=…, or use task.fitted_to(source).")
         from penstock.tasks.backbones import made_backbone
 
         return made_backbone(self.backbone, len(self.classes), self.size)
@@ -282,7 +282,7 @@ class Classification:
         from penstock.tasks.losses import multi_label_losses, single_label_losses
 
         if self.class_weights == BALANCED:
-            raise RecipeError("balanced class weights are taken from the training data: use task.fitted_to(source).")
+            raise OptionError("balanced class weights are taken from the training data: use task.fitted_to(source).")
         weights = None if self.class_weights is None else torch.tensor(self.class_weights, device=logits.device)
         losses = multi_label_losses if self.multi_label else single_label_losses
         return losses(
@@ -308,7 +308,7 @@ def _set(task: Classification, name: str, value: Any) -> None:
 
 def _between(name: str, value: Any, least: float, most: float) -> None:
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not least <= value <= most:
-        raise RecipeError(f"{name}={value!r} must be a number from {least:g} to {most:g}.")
+        raise OptionError(f"{name}={value!r} must be a number from {least:g} to {most:g}.")
 
 
 def _is_positive(value: Any) -> bool:

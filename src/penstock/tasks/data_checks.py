@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from penstock.errors import DataError, Problem, RecipeError, nearest
+from penstock.errors import DataError, OptionError, Problem, nearest
 from penstock.formats.reading import parse_classes
 from penstock.samples import Field, Store, Subset
 from penstock.wording import counted
@@ -21,10 +21,10 @@ def checked_classes(classes: Any) -> tuple[str, ...]:
     if is_file or isinstance(classes, Mapping | Set):
         return parse_classes(classes) or ()
     if isinstance(classes, str) or not all(isinstance(name, str) and name for name in classes):
-        raise RecipeError(f"classes={classes!r} must be a list of names, or a file such as classes.csv.")
+        raise OptionError(f"classes={classes!r} must be a list of names, or a file such as classes.csv.")
     twice = {name for name in classes if list(classes).count(name) > 1}
     if twice:
-        raise RecipeError(f"classes has {', '.join(sorted(twice))} more than once.")
+        raise OptionError(f"classes has {', '.join(sorted(twice))} more than once.")
     return tuple(classes)
 
 
@@ -35,7 +35,7 @@ def image_field(source: Store, name: str) -> str:
         return name
     if len(images) == 1:
         return images[0]
-    raise RecipeError(f"{name_of(source)} has no image called {name!r}; its images are: {', '.join(images) or 'none'}.")
+    raise OptionError(f"{name_of(source)} has no image called {name!r}; its images are: {', '.join(images) or 'none'}.")
 
 
 def label_field(source: Store, name: str, kind: str) -> str | None:

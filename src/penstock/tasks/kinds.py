@@ -6,7 +6,7 @@ import importlib
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from penstock.errors import RecipeError, nearest
+from penstock.errors import OptionError, nearest
 
 if TYPE_CHECKING:
     from penstock.tasks.task import Task
@@ -29,7 +29,7 @@ def task_class(kind: str) -> Any:
     """The class of a kind of task."""
     homes = HOMES | STAGES
     if kind not in homes:
-        raise RecipeError(f"task {kind!r} is not one of {', '.join(HOMES)}.{nearest(str(kind), list(HOMES))}")
+        raise OptionError(f"task {kind!r} is not one of {', '.join(HOMES)}.{nearest(str(kind), list(HOMES))}")
     module, name = homes[kind]
     return getattr(importlib.import_module(module), name)
 
@@ -39,5 +39,5 @@ def task_from(kind: str, settings: Mapping[str, Any]) -> Task:
     try:
         task: Task = task_class(kind)(**settings)
     except TypeError as error:
-        raise RecipeError(f"the settings of a {kind} do not fit: {error}.") from error
+        raise OptionError(f"the settings of a {kind} do not fit: {error}.") from error
     return task

@@ -89,7 +89,7 @@ class Task(Protocol):
         ...
 
     def check(self, source: Source, purpose: str) -> None:
-        """Raise a DataError or RecipeError where data do not fit; `purpose` is training, evaluation or prediction."""
+        """Raise a DataError or OptionError where data do not fit; `purpose` is training, evaluation or prediction."""
         ...
 
     def fitted_to(self, source: Source) -> Task:

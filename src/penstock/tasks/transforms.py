@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from penstock.errors import RecipeError
+from penstock.errors import OptionError
 from penstock.flow.flow import Flow
 from penstock.flow.movers import is_of_albumentations
 from penstock.flow.pipelines import IMAGE, Pipeline
@@ -32,7 +32,7 @@ SAMPLE_NAMES = ("sample", "item", "example")
 def transformed(flow: Flow, transform: Any) -> Flow:
     """A flow with what a user gives as transform."""
     if not callable(transform):
-        raise RecipeError(f"transform takes a function or an albumentations pipeline, not {type(transform).__name__}.")
+        raise OptionError(f"transform takes a function or an albumentations pipeline, not {type(transform).__name__}.")
     if is_of_albumentations(transform):
         return flow.map(Pipeline(transform, as_image))
     if _first_parameter(transform) == AUGMENT:
@@ -67,7 +67,7 @@ class RandomFunction:
 
 def _finished_sample(made: Any) -> Sample:
     if not isinstance(made, dict) or IMAGE not in made:
-        raise RecipeError(f"the transform gave {_described(made)}. It gets a sample as a dict and must return one.")
+        raise OptionError(f"the transform gave {_described(made)}. It gets a sample as a dict and must return one.")
     return {**made, IMAGE: as_image(made[IMAGE])}
 
 
@@ -77,13 +77,13 @@ def as_image(value: Any) -> NDArray[Any]:
     if image.ndim == 3 and image.shape[2] != 3 and image.shape[0] == 3:
         image = image.transpose(1, 2, 0)
     if image.ndim != 3 or image.shape[2] != 3:
-        raise RecipeError(f"the transform gave {_described(value)} as image; expected H×W×3 or 3×H×W.")
+        raise OptionError(f"the transform gave {_described(value)} as image; expected H×W×3 or 3×H×W.")
     if image.dtype == np.uint8:
         return np.ascontiguousarray(image)
     if image.dtype.kind != "f":
-        raise RecipeError(f"the transform gave {_described(value)} as image; expected uint8, or floats from 0 to 1.")
+        raise OptionError(f"the transform gave {_described(value)} as image; expected uint8, or floats from 0 to 1.")
     if image.size and not (image.min() >= 0 and image.max() <= 1):
-        raise RecipeError(
+        raise OptionError(
             f"the transform gave floats from {image.min():.3g} to {image.max():.3g} as image; expected 0 to 1. "
             "Normalising belongs to the task, so that evaluation does the same: leave Normalize out of the transform "
             "and use normalize of the task."

@@ -22,7 +22,7 @@ from urllib.request import Request, urlopen
 import torch
 from torch import nn
 
-from penstock.errors import DataError, Problem, RecipeError, require
+from penstock.errors import DataError, OptionError, Problem, require
 from penstock.storage.documents import load_json
 from penstock.storage.whole_files import whole_file
 from penstock.tasks.backbones import TINY, head_name
@@ -268,7 +268,7 @@ def need_model_of(weights: Mapping[str, torch.Tensor], kind: str, place: str, al
     """Refuse the model of a task that this one cannot begin with."""
     found = model_kind(weights)
     if found not in (kind, *also):
-        raise RecipeError(
+        raise OptionError(
             f"weights={place!r} is a model of the task {found}, and {kind} cannot begin with it. "
             f"Name a Run or a file of {kind}, a file with a plain network, or none."
         )
@@ -278,7 +278,7 @@ def need_same_setting(weights: Mapping[str, torch.Tensor], name: str, ours: Any,
     """Refuse a model of Penstock whose network was made by another setting."""
     theirs = weights.said.get(name) if isinstance(weights, KnownWeights) and weights.kind else None
     if theirs is not None and theirs != ours:
-        raise RecipeError(
+        raise OptionError(
             f"weights={place!r} has {name} {theirs}, and this task has {name} {ours}: their networks differ. "
             f"Set {name} to {theirs}, or begin with other weights."
         )
@@ -313,7 +313,7 @@ def _from_torchvision(backbone: str) -> Weights:
     import torchvision
 
     if backbone == TINY:
-        raise RecipeError(f"there are no ImageNet weights for {TINY!r}. Use weights=None, or another backbone.")
+        raise OptionError(f"there are no ImageNet weights for {TINY!r}. Use weights=None, or another backbone.")
     default: Any = torchvision.models.get_model_weights(backbone).DEFAULT
     try:
         _try_connection(default.url)
@@ -344,7 +344,7 @@ def hub_place(address: str) -> HubPlace:
     """Read hf://owner/name[@revision][/file]."""
     found = re.fullmatch(r"hf://([\w.-]+/[\w.-]+)(?:@([\w.-]+))?(?:/(.+))?", address)
     if not found:
-        raise RecipeError(f"weights={address!r} must be hf://owner/name, with @revision and /file where they matter.")
+        raise OptionError(f"weights={address!r} must be hf://owner/name, with @revision and /file where they matter.")
     return HubPlace(*found.groups())
 
 
@@ -416,7 +416,7 @@ def load_fitting(
     wanted = {key for key in own if key in given or not key.startswith(head)}
     problems = differences(own, given, wanted)
     if problems:
-        raise RecipeError(f"these weights are not of a {name}: {'; '.join(problems)}.")
+        raise OptionError(f"these weights are not of a {name}: {'; '.join(problems)}.")
     network.load_state_dict(given, strict=False)
     unused = sum(key not in own for key in all_given)
     return Taken(*count_taken(own, given), why, *compared, unused, model_kind(weights))

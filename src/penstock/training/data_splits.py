@@ -11,7 +11,7 @@ import numpy as np
 import xxhash
 from numpy.typing import NDArray
 
-from penstock.errors import RecipeError, nearest, nearest_file, refuse_unused
+from penstock.errors import OptionError, nearest, nearest_file, refuse_unused
 from penstock.flow.state import described_source
 from penstock.opening import is_pack
 from penstock.opening import open as open_any
@@ -92,7 +92,7 @@ def training_data(data: Any, options: DataOptions, on_bad_sample: str = "raise")
     if is_pair(data):
         train, val = (None if one is None else opened(one, options, on_bad_sample) for one in data)
         if train is None:
-            raise RecipeError("a pair of data is (train, val), and train is None.")
+            raise OptionError("a pair of data is (train, val), and train is None.")
         return TrainingData(train, val, "as given", None, shared_files(train, val))
     source = opened(data, options, on_bad_sample)
     return _split(source, options)
@@ -117,17 +117,17 @@ def _with_own_validation(data: Any, options: DataOptions, on_bad_sample: str) ->
     """All data for training, and others for validation; data that are split already leave open which are meant."""
     val = str(options.val)
     if is_pair(data):
-        raise RecipeError(f"data.val={val!r} names data for validation, and so does the pair (train, val). Pass one.")
+        raise OptionError(f"data.val={val!r} names data for validation, and so does the pair (train, val). Pass one.")
     source = opened(data, options, on_bad_sample)
     own = sorted(set(_own_splits(source)) - {options.train})
     if own or options.split != "auto":
         what = f"the data have the splits {', '.join(_own_splits(source))}" if own else f"data.split={options.split!r}"
-        raise RecipeError(
+        raise OptionError(
             f"data.val={val!r} names other data for validation, and {what} names a split too. "
             "Choose one: a split such as data.val=val, or data without splits."
         )
     if not Path(val).exists() and "*" not in val:
-        raise RecipeError(
+        raise OptionError(
             f"data.val={val!r}: there is no such file or folder, nor can it be a split.{nearest_file(val)}"
         )
     other = opened(val, options, on_bad_sample)
@@ -193,7 +193,7 @@ def _opened(data: Any, options: DataOptions) -> Store:
     if isinstance(data, Source):
         return as_store(data)
     if not isinstance(data, (str, os.PathLike, tuple, list)):
-        raise RecipeError(
+        raise OptionError(
             f"data must be a path, a Source or a pair (train, val), not {type(data).__name__}. "
             "For a sequence write penstock.from_sequence(it)."
         )
@@ -246,7 +246,7 @@ def _codes_in_order(plan: SplitPlan, count: int) -> NDArray[np.int16]:
 
 def _part(source: Store, names: list[str], codes: NDArray[np.int16], name: str) -> Store:
     if name not in names:
-        raise RecipeError(
+        raise OptionError(
             f"there is no split {name!r}; there are {', '.join(names)}.{nearest(name, names)} Name them with "
             "data.train and data.val (val: none trains without validation), or give data.split."
             + (f" For the folder of this name write data.val=./{name}." if Path(name).exists() else "")

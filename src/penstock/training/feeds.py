@@ -14,7 +14,7 @@ import torch
 from lightning.pytorch.callbacks import Callback
 from numpy.typing import NDArray
 
-from penstock.errors import RecipeError
+from penstock.errors import OptionError
 from penstock.flow.budget import free_bytes
 from penstock.flow.flow import Flow, cache_source
 from penstock.flow.measuring.metrics import HOPS
@@ -140,7 +140,7 @@ def _check_room(batch: dict[str, Any], count: int, device: torch.device) -> None
     needed = sum(tensor.nbytes for tensor in tensors) / len(batch["index"]) * count
     free = torch.cuda.mem_get_info(device)[0] if device.type == "cuda" else free_bytes()
     if needed > free * SHARE_OF_FREE:
-        raise RecipeError(
+        raise OptionError(
             f'preload="device": the training set needs {needed / 1e9:.2g} GB, and half of what {device} has free is '
             f"{free * SHARE_OF_FREE / 1e9:.2g} GB. Train without preload, or with smaller images."
         )

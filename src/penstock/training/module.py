@@ -21,7 +21,7 @@ import torch
 import torch.distributed
 from torch.nn.modules.batchnorm import _BatchNorm
 
-from penstock.errors import RecipeError, nearest
+from penstock.errors import OptionError, nearest
 from penstock.runs.layout import plain
 from penstock.seeds import random_bits
 from penstock.tasks.checkpoints import computed_precision, read_checkpoint
@@ -83,7 +83,7 @@ def _count(freeze: str | int, names: list[str]) -> int:
         return freeze
     if freeze in names[:-1]:
         return names.index(str(freeze)) + 1
-    raise RecipeError(
+    raise OptionError(
         f"freeze={freeze!r} must be none, {BACKBONE}, a number below {len(names)}, or a stage that is not the last of "
         f"{', '.join(names)}.{nearest(str(freeze), names)}"
     )
@@ -193,13 +193,13 @@ class Module(lightning.LightningModule):
         `ps.load` gives a model that predicts; `ps.module_for(task, data)` a module that begins anew.
         """
         if others:
-            raise RecipeError(
+            raise OptionError(
                 f"load_from_checkpoint has no option {next(iter(others))!r}: a checkpoint knows its task."
             )
         found = read_checkpoint(checkpoint_path)
         train = found.meta.get("train")
         if train is None:
-            raise RecipeError(f"{checkpoint_path} is of no module that is trained at once: use ps.load for it.")
+            raise OptionError(f"{checkpoint_path} is of no module that is trained at once: use ps.load for it.")
         options = TrainOptions(**train["options"])
         size = chosen_batch_size(options, 2**62, "cpu")
         rate = train.get("learning_rate") or learning_rate(options, size)

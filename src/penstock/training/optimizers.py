@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 
-from penstock.errors import RecipeError
+from penstock.errors import OptionError
 from penstock.training.options import AUTO, TrainOptions
 
 
@@ -16,7 +16,7 @@ def make_optimizer(network: torch.nn.Module, options: TrainOptions, learning_rat
     """For the weights that are trained; biases and the weights of normalisations are not pulled to zero."""
     groups = _groups(network, options.weight_decay)
     if not groups:
-        raise RecipeError(f"freeze={options.freeze!r} leaves nothing that can be trained.")
+        raise OptionError(f"freeze={options.freeze!r} leaves nothing that can be trained.")
     if options.optimizer == "sgd":
         return torch.optim.SGD(groups, lr=learning_rate, momentum=options.momentum)
     kind = torch.optim.Adam if options.optimizer == "adam" else torch.optim.AdamW

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any, ClassVar, Final, Literal, Protocol, get_args
 
-from penstock.errors import RecipeError, nearest, one_of, refuse_unused
+from penstock.errors import OptionError, nearest, one_of, refuse_unused
 from penstock.runs.layout import recipe_sections
 from penstock.storage.locations import refuse_urls
 
@@ -180,7 +180,7 @@ class RunOptions:
 
 def _at_least(name: str, value: Any, least: int) -> None:
     if isinstance(value, bool) or not isinstance(value, int) or value < least:
-        raise RecipeError(f"{name}={value!r} must be a whole number from {least}.")
+        raise OptionError(f"{name}={value!r} must be a whole number from {least}.")
 
 
 def _check_devices(devices: Any) -> None:
@@ -192,14 +192,14 @@ def _check_devices(devices: Any) -> None:
         return
     is_list = isinstance(numbers, (tuple, list)) and len(numbers) > 0
     if not is_list or not all(str(number).strip().removeprefix("-").isdecimal() for number in numbers):
-        raise RecipeError(
+        raise OptionError(
             f"devices={devices!r} must be {AUTO}, a number of devices or their numbers, such as 2 or [0, 1]."
         )
 
 
 def _above(name: str, value: Any) -> None:
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not value > 0:
-        raise RecipeError(f"{name}={value!r} must be a number above zero.")
+        raise OptionError(f"{name}={value!r} must be a number above zero.")
 
 
 # All options of a training together, as `ps.train` takes them by name and a Run writes them by section.
@@ -248,7 +248,7 @@ def settings_of(options: Mapping[str, Any]) -> Settings:
     homes = option_names()
     unknown = [name for name in options if name not in homes]
     if unknown:
-        raise RecipeError(f"there is no option {unknown[0]!r}.{nearest(unknown[0], list(homes))}")
+        raise OptionError(f"there is no option {unknown[0]!r}.{nearest(unknown[0], list(homes))}")
     chosen = {
         section: kind(**{name: value for name, value in options.items() if homes[name] == section})
         for section, kind in SECTIONS.items()

@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from lightning.pytorch.accelerators import AcceleratorRegistry
 
-from penstock.errors import RecipeError, TrainingError, nearest
+from penstock.errors import OptionError, TrainingError, nearest
 from penstock.training.options import AUTO, TrainOptions
 from penstock.wording import counted
 
@@ -120,7 +120,7 @@ def need_accelerator(name: Any) -> None:
         return
     what = "is not on this machine, or torch cannot use it" if name in known else "is no accelerator"
     hint = "" if name in known else nearest(name, [AUTO, *known])
-    raise RecipeError(
+    raise OptionError(
         f"train.accelerator={name!r} {what}.{hint} There is: {', '.join(there)}. "
         f"Use train.accelerator={there[0]}, or {AUTO} for the best that is there."
     )

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from penstock.errors import RecipeError
+from penstock.errors import OptionError
 from penstock.runs import layout
 from penstock.runs.layout import plain
 from penstock.runs.run import Run
@@ -30,13 +30,13 @@ def beginning(folder: Path, settings: Mapping[str, Any], resume: str) -> Beginni
     if not (folder / layout.SETTINGS).exists():
         return Beginning()
     if resume == "never":
-        raise RecipeError(
+        raise OptionError(
             f"{folder} holds a Run already. Choose another run.folder, remove it, or set run.resume: auto."
         )
     run = Run(folder)
     found = differences(run.settings, plain(settings))
     if found:
-        raise RecipeError(
+        raise OptionError(
             f"{folder} holds a Run of other settings: {'; '.join(found)}. Use those to go on with it, or another "
             "run.folder to begin anew."
         )

@@ -21,7 +21,7 @@ from typing import Any
 import torch
 import xxhash
 
-from penstock.errors import RecipeError
+from penstock.errors import OptionError
 from penstock.runs import layout
 from penstock.runs.run import Run
 from penstock.runs.writing import RunWriter
@@ -103,9 +103,9 @@ class StagedTraining:
         """Refuse, before hours are spent, what stages cannot do."""
         train = self.settings.train
         if not train.checkpoints:
-            raise RecipeError("checkpoints are off, and each stage begins with that of the one before. Leave them on.")
+            raise OptionError("checkpoints are off, and each stage begins with that of the one before. Leave them on.")
         if train.preload is not None:
-            raise RecipeError(
+            raise OptionError(
                 f"preload={train.preload!r} is for whole samples, and a behaviour is learned from clips. Leave it out."
             )
         if self.extras.transform is not None:

@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from penstock.errors import RecipeError, require
+from penstock.errors import OptionError, require
 from penstock.storage.locations import refuses_urls
 from penstock.training.data_splits import path_of
 from penstock.training.options import DataOptions, Settings, TrainOptions, settings_of
@@ -50,7 +50,7 @@ def train(
     check_train_arguments(trainer or {})
     twice = sorted(set(arguments) & set(trainer or {}))
     if twice:
-        raise RecipeError(f"{twice[0]} is given twice, as an option and in trainer={{…}}. Leave one out.")
+        raise OptionError(f"{twice[0]} is given twice, as an option and in trainer={{…}}. Leave one out.")
     trainer = {**arguments, **(trainer or {})}
     given = {"epochs": epochs, "folder": os.fspath(folder), "resume": resume, **options}
     settings = _complete(settings_of(given), task, data)
@@ -68,13 +68,13 @@ def _complete(settings: Settings, task: Task, data: Any) -> Settings:
 
 def _data_options(options: DataOptions, data: Any) -> DataOptions:
     if data is not None and options.path:
-        raise RecipeError(
+        raise OptionError(
             f"train has data and path={options.path!r}, and one of them would not be used. Leave one out."
         )
     if data is not None:
         return replace(options, path=path_of(data))
     if not options.path:
-        raise RecipeError("train needs data: a pack, a Source, a pair (train, val), or a path.")
+        raise OptionError("train needs data: a pack, a Source, a pair (train, val), or a path.")
     return options
 
 

@@ -15,7 +15,7 @@ import torch
 from lightning.pytorch.callbacks import Callback, EarlyStopping
 from lightning.pytorch.utilities.exceptions import MisconfigurationException
 
-from penstock.errors import RecipeError, nearest, refuse_unused
+from penstock.errors import OptionError, nearest, refuse_unused
 from penstock.samples import Store
 from penstock.storage.locations import refuses_urls
 from penstock.tasks.task import Goal, Task
@@ -53,7 +53,7 @@ def check_trainer(given: Mapping[str, Any]) -> None:
     names = trainer_names()
     for name in given:
         if name not in names:
-            raise RecipeError(f"Lightning's Trainer has no argument {name!r}.{nearest(name, names)}")
+            raise OptionError(f"Lightning's Trainer has no argument {name!r}.{nearest(name, names)}")
 
 
 def check_train_arguments(given: Mapping[str, Any]) -> None:
@@ -62,12 +62,12 @@ def check_train_arguments(given: Mapping[str, Any]) -> None:
     ours = option_names()
     for name, value in given.items():
         if name in OUR_NAMES:
-            raise RecipeError(
+            raise OptionError(
                 f"trainer={{{name!r}: …}}: that is the option {OUR_NAMES[name]} here, and two of one meaning would not "
                 f"agree. Pass {OUR_NAMES[name]}=… to train."
             )
         if name in ours and _is_ours(name, value):
-            raise RecipeError(
+            raise OptionError(
                 f"trainer={{{name!r}: {value!r}}}: {name} is an option of train, and the Run would record another "
                 f"value. Pass {name}={value!r} to train."
             )
@@ -77,7 +77,7 @@ def _is_ours(name: str, value: Any) -> bool:
     """Whether our option of this name takes the value; Lightning takes objects too, and precisions that we don't."""
     try:
         settings_of({name: value})
-    except RecipeError:
+    except OptionError:
         return False
     return name != "strategy" or isinstance(value, str)
 
@@ -87,9 +87,9 @@ def divide_options(options: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str
     ours, names = option_names(), trainer_names()
     for name in options:
         if name in OUR_NAMES:
-            raise RecipeError(f"{name} is an argument of Lightning's Trainer; here it is called {OUR_NAMES[name]}.")
+            raise OptionError(f"{name} is an argument of Lightning's Trainer; here it is called {OUR_NAMES[name]}.")
         if name not in ours and name not in names:
-            raise RecipeError(f"there is no option {name!r}.{nearest(name, [*ours, *names])}")
+            raise OptionError(f"there is no option {name!r}.{nearest(name, [*ours, *names])}")
     own = {name: value for name, value in options.items() if name in ours}
     return own, {name: value for name, value in options.items() if name not in ours}
 
@@ -137,7 +137,7 @@ def trainer_for(
         with without_srun_hint():
             return lightning.Trainer(**given)
     except (MisconfigurationException, TypeError, ValueError) as error:  # such as more devices than there are
-        raise RecipeError(f"Lightning does not take these settings: {error}") from error
+        raise OptionError(f"Lightning does not take these settings: {error}") from error
 
 
 def train_options(recipe: Any) -> TrainOptions:
@@ -146,7 +146,7 @@ def train_options(recipe: Any) -> TrainOptions:
         return TrainOptions()
     options = recipe if isinstance(recipe, TrainOptions) else getattr(recipe, "train", None)
     if not isinstance(options, TrainOptions):
-        raise RecipeError(f"trainer_for takes a recipe or TrainOptions, not {type(recipe).__name__}.")
+        raise OptionError(f"trainer_for takes a recipe or TrainOptions, not {type(recipe).__name__}.")
     return options
 
 
@@ -219,13 +219,13 @@ def module_for(task: Task, data: Any = None, *, transform: Callable[..., Any] | 
     """
     if hasattr(task, "stage_names"):
         names = ", ".join(task.stage_names)
-        raise RecipeError(
+        raise OptionError(
             f"{type(task).__name__} is trained in stages ({names}), each with a module of its own: "
             'ps.module_for(task.stage("frames"), data). ps.train runs them one after another.'
         )
     own, others = divide_options(options)
     if others:
-        raise RecipeError(f"{next(iter(others))} is an argument of Lightning's Trainer: pass it to yours.")
+        raise OptionError(f"{next(iter(others))} is an argument of Lightning's Trainer: pass it to yours.")
     settings = settings_of(own)
     _refuse_others_options(settings, data, transform)
     if data is None:
@@ -257,7 +257,7 @@ def _refuse_others_options(settings: Settings, data: Any, transform: Any) -> Non
             for one in fields(section):
                 refuse_unused(section, one.name, "the module has no data. Pass data=… too, or leave it out.")
         if transform is not None:
-            raise RecipeError("transform would have no effect: the module has no data. Pass data=… too.")
+            raise OptionError("transform would have no effect: the module has no data. Pass data=… too.")
 
 
 def fitted_task(task: Task, data: TrainingData) -> Task:
@@ -292,9 +292,9 @@ def _check_preload(task: Task, feed: FeedOptions, transform: Any) -> None:
     """Refuse what a set that is kept on the device has no use for."""
     whole = "preload='device' keeps every sample as it was made once. Leave one of the two out."
     if hasattr(task, "behaviour"):
-        raise RecipeError("preload='device' is for whole samples, and a behaviour is learned from clips. Leave it out.")
+        raise OptionError("preload='device' is for whole samples, and a behaviour is learned from clips. Leave it out.")
     if transform is not None:
-        raise RecipeError(f"transform would have no effect: {whole}")
+        raise OptionError(f"transform would have no effect: {whole}")
     for name in ("cache", "prefetch"):
         refuse_unused(feed, name, whole)
 

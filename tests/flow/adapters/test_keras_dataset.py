@@ -11,7 +11,7 @@ from tests.flow.small_flows import indices, numbers
 
 import penstock as ps
 from made_sources import EveryKind
-from penstock.errors import RecipeError
+from penstock.errors import OptionError
 from penstock.flow.adapters.epochs import Passes
 
 os.environ.setdefault("KERAS_BACKEND", "torch")  # read when Keras is imported, by to_keras
@@ -104,23 +104,23 @@ def test_a_stream_goes_round_and_has_no_numbers() -> None:
     assert rows(data, range(4)) == [[0, 1], [2], [0, 1], [2]]
     assert rows(data, range(2)) == [[0, 1], [2]]
     assert [next(data)[0].tolist() for _ in range(3)] == [[0, 1], [2], [0, 1]]
-    with pytest.raises(RecipeError, match="out of turn"):
+    with pytest.raises(OptionError, match="out of turn"):
         data[7]
 
 
 def test_texts_are_arrays_and_ragged_fields_are_refused_with_a_remedy() -> None:
     flow = ps.Flow(EveryKind(4), executor="thread").batch(2, shapes="ragged")
     assert flow.to_keras(x="caption", y="label")[0][0].tolist() == ["número 0", "número 1"]
-    with pytest.raises(RecipeError, match='shapes="padded"'):
+    with pytest.raises(OptionError, match='shapes="padded"'):
         flow.to_keras(x="boxes")[0]
 
 
 def test_mistakes_name_the_field_that_was_probably_meant() -> None:
-    with pytest.raises(RecipeError, match="Did you mean 'value'"):
+    with pytest.raises(OptionError, match="Did you mean 'value'"):
         numbers(4).batch(2).to_keras(x="valeu")[0]
-    with pytest.raises(RecipeError, match="weighs targets"):
+    with pytest.raises(OptionError, match="weighs targets"):
         numbers(4).batch(2).to_keras(x="value", y=None, weight="value")
-    with pytest.raises(RecipeError, match="expected a whole number"):
+    with pytest.raises(OptionError, match="expected a whole number"):
         numbers(4).batch(2).to_keras(x="value", y=None).set_epoch("2")
 
 

@@ -15,7 +15,7 @@ from tests.flow.small_flows import indices, numbers, pictures
 
 import penstock as ps
 from made_sources import EveryKind
-from penstock.errors import RecipeError
+from penstock.errors import OptionError
 from penstock.flow.adapters.torch_loader import PinnedSlots, slot_of
 from penstock.flow.flow import Flow
 
@@ -199,14 +199,14 @@ def test_another_device_gets_the_batches() -> None:
 
 
 def test_mistakes_are_told_when_the_loader_is_made() -> None:
-    with pytest.raises(RecipeError, match="add .batch"):
+    with pytest.raises(OptionError, match="add .batch"):
         numbers(4).to_torch()
-    with pytest.raises(RecipeError, match="pin_memory='yes'"):
+    with pytest.raises(OptionError, match="pin_memory='yes'"):
         numbers(4).batch(2).to_torch(pin_memory="yes")  # type: ignore[arg-type]
-    with pytest.raises(RecipeError, match="set_epoch\\(-1\\)"):
+    with pytest.raises(OptionError, match="set_epoch\\(-1\\)"):
         numbers(4).batch(2).to_torch().set_epoch(-1)
     if not torch.cuda.is_available():
-        with pytest.raises(RecipeError, match="CUDA"):
+        with pytest.raises(OptionError, match="CUDA"):
             numbers(4).batch(2).to_torch(pin_memory=True)
 
 

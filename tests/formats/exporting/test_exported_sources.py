@@ -86,7 +86,7 @@ def test_parts_that_stream_are_read_once_and_in_order(tmp_path: Path) -> None:
 
 def test_frames_that_do_not_follow_one_another_are_refused_where_a_file_is_written_at_once(tmp_path: Path) -> None:
     mixed = ps.Subset(Reels(4, 4), [0, 4, 1, 5])
-    with pytest.raises(ps.RecipeError, match="do not follow one another"):
+    with pytest.raises(ps.OptionError, match="do not follow one another"):
         ps.export(mixed, tmp_path / "out", to="hdf5")
     made = ps.export(mixed, tmp_path / "files", to="directory")
     assert sorted(path.name for path in (made.path / "reel").iterdir()) == ["000000000.png", "000000001.png"]
@@ -95,7 +95,7 @@ def test_frames_that_do_not_follow_one_another_are_refused_where_a_file_is_writt
 def test_images_of_several_sizes_do_not_fit_into_one_array(tmp_path: Path) -> None:
     pack = trees(tmp_path)
     for options in ({"to": "numpy"}, {"to": "hdf5", "codec": "raw"}):
-        with pytest.raises(ps.RecipeError, match=r"one size for all images.*size='WIDTHxHEIGHT'"):
+        with pytest.raises(ps.OptionError, match=r"one size for all images.*size='WIDTHxHEIGHT'"):
             ps.export(pack, tmp_path / "out", **options)
 
 

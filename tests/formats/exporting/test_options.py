@@ -31,25 +31,25 @@ from made_sources import EveryKind, Numbers, Pictures, Reels
     ],
 )
 def test_a_wrong_option_names_the_legal_ones(tmp_path: Path, options: dict[str, Any], message: str) -> None:
-    with pytest.raises(ps.RecipeError, match=message):
+    with pytest.raises(ps.OptionError, match=message):
         ps.export(Pictures(3), tmp_path / "out", **options)
     assert not list(tmp_path.iterdir())
 
 
 def test_a_folder_is_not_called_like_a_file(tmp_path: Path) -> None:
-    with pytest.raises(ps.RecipeError, match=r"an export is a folder.*such as .*mice"):
+    with pytest.raises(ps.OptionError, match=r"an export is a folder.*such as .*mice"):
         ps.export(Pictures(3), tmp_path / "mice.h5", to="hdf5")
 
 
 @pytest.mark.parametrize("to", ["yolo", "coco", "voc", "csv"])
 def test_formats_of_boxes_need_boxes(tmp_path: Path, to: str) -> None:
-    with pytest.raises(ps.RecipeError, match=f"{to} is for boxes"):
+    with pytest.raises(ps.OptionError, match=f"{to} is for boxes"):
         ps.export(Pictures(3), tmp_path / "out", to=to)
 
 
 @pytest.mark.parametrize("to", ["directory", "yolo"])
 def test_formats_of_images_need_images(tmp_path: Path, to: str) -> None:
-    with pytest.raises(ps.RecipeError, match=f"{to} is for images"):
+    with pytest.raises(ps.OptionError, match=f"{to} is for images"):
         ps.export(Numbers(3), tmp_path / "out", to=to)
 
 
@@ -59,14 +59,14 @@ def test_samples_without_images_have_formats_too(tmp_path: Path) -> None:
 
 
 def test_what_is_no_source_is_said(tmp_path: Path) -> None:
-    with pytest.raises(ps.RecipeError, match="is not a source"):
+    with pytest.raises(ps.OptionError, match="is not a source"):
         ps.export([1, 2], tmp_path / "out", to="hdf5")  # type: ignore[arg-type]
 
 
 def test_the_layout_of_deepethogram_is_for_videos(tmp_path: Path) -> None:
-    with pytest.raises(ps.RecipeError, match="is for frames of videos"):
+    with pytest.raises(ps.OptionError, match="is for frames of videos"):
         ps.export(Pictures(3), tmp_path / "out", to="hdf5", layout="deepethogram")
-    with pytest.raises(ps.RecipeError, match="one file for each video"):
+    with pytest.raises(ps.OptionError, match="one file for each video"):
         ps.export(Reels(3), tmp_path / "out", to="hdf5", shard_mb=3)
 
 

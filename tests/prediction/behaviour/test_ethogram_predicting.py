@@ -55,7 +55,7 @@ def whole(mice_model: Path, mice_videos: Path, tmp_path_factory: pytest.TempPath
 def test_arrays_are_no_videos(mice_model: Path) -> None:
     frames = np.zeros((5, 64, 64, 3), np.uint8)
     for data in (frames, list(frames)):
-        with pytest.raises(ps.RecipeError, match="needs videos.*Pass the path of a video"):
+        with pytest.raises(ps.OptionError, match="needs videos.*Pass the path of a video"):
             ps.predict(mice_model, data, device="cpu")
 
 
@@ -85,7 +85,7 @@ def test_shortest_bouts_can_be_chosen_and_what_they_change_is_said_and_stored(
     assert f"changed {changed} of {FRAMES} frames; --min-bout-frames off keeps them" in done.err
     noted = json.loads((tmp_path / "out" / "predictions.json").read_text())["videos"]["animal_0"]
     assert noted["changed_frames"] == changed and noted["frames"] == FRAMES
-    with pytest.raises(ps.errors.RecipeError, match="2 numbers for 3 behaviours"):
+    with pytest.raises(ps.errors.OptionError, match="2 numbers for 3 behaviours"):
         ps.predict(mice_model, video, min_bout_frames=(2, 3))
 
 
@@ -233,18 +233,18 @@ def test_one_video_goes_into_one_file(mice_model: Path, mice_videos: Path, whole
     ps.predict(mice_model, video, output=tmp_path / "mouse.h5", device="cpu")
     assert_same(features(tmp_path / "mouse.h5"), features(whole / "animal_0_outputs.h5"))
     assert sorted(path.name for path in tmp_path.iterdir()) == ["mouse.csv", "mouse.h5"]
-    with pytest.raises(ps.RecipeError, match="is one file, and there are 2 videos"):
+    with pytest.raises(ps.OptionError, match="is one file, and there are 2 videos"):
         ps.predict(mice_model, mice_videos, output=tmp_path / "mice.csv", device="cpu")
 
 
 def test_wrong_options_are_said_at_once(mice_model: Path, mice_videos: Path, tmp_path: Path) -> None:
-    with pytest.raises(ps.RecipeError, match="no option 'frsh' for behaviour. Did you mean 'fresh'"):
+    with pytest.raises(ps.OptionError, match="no option 'frsh' for behaviour. Did you mean 'fresh'"):
         ps.predict(mice_model, mice_videos, frsh=True)
-    with pytest.raises(ps.RecipeError, match="fit='squeeze' is not one of"):
+    with pytest.raises(ps.OptionError, match="fit='squeeze' is not one of"):
         ps.predict(mice_model, mice_videos, fit="squeeze")
     with pytest.raises(ps.DataError, match="no video"):
         ps.predict(mice_model, tmp_path, device="cpu")
-    with pytest.raises(ps.RecipeError, match="must be a path, a list of paths, a pack or a Source"):
+    with pytest.raises(ps.OptionError, match="must be a path, a list of paths, a pack or a Source"):
         ps.predict(mice_model, 7, device="cpu")
 
 

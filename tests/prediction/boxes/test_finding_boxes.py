@@ -100,9 +100,9 @@ def test_arrays_are_looked_at_window_by_window_as_files_of_the_same_pixels(crown
 
 def test_options_that_need_a_file_or_a_map_are_refused_for_arrays(crowns_run: ps.Run, tmp_path: Path) -> None:
     pixels = scene(3, 200, most=9)[0]
-    with pytest.raises(ps.RecipeError, match="bands, gsd: images in memory"):
+    with pytest.raises(ps.OptionError, match="bands, gsd: images in memory"):
         ps.predict(crowns_run, pixels, bands=(1, 2, 3), gsd=0.1)
-    with pytest.raises(ps.RecipeError, match=r"1 of 1 image has no georeference \(CRS\), such as image 0"):
+    with pytest.raises(ps.OptionError, match=r"1 of 1 image has no georeference \(CRS\), such as image 0"):
         ps.predict(crowns_run, pixels, output=tmp_path / "crowns.gpkg")
     with pytest.raises(ps.DataError, match="image 0: expected an array"):
         ps.predict(crowns_run, pixels.astype(float))
@@ -113,7 +113,7 @@ def test_a_layer_of_images_with_and_without_a_georeference_is_refused_before_loo
 ) -> None:
     pixels = scene(3, 200, most=9)[0]
     files = [raster(pixels), raster(pixels, name="unplaced.tif", crs=None)]
-    with pytest.raises(ps.RecipeError, match=r"1 of 2 images has no georeference \(CRS\), such as .*unplaced\.tif"):
+    with pytest.raises(ps.OptionError, match=r"1 of 2 images has no georeference \(CRS\), such as .*unplaced\.tif"):
         ps.predict(crowns_run, files, output=tmp_path / "crowns.gpkg")
     assert not list(tmp_path.glob("crowns*"))
 
@@ -175,7 +175,7 @@ def test_thresholds_can_be_changed_on_a_loaded_model(crowns_run: ps.Run) -> None
     strict = model.changed(score_threshold=0.8)
     assert strict.thresholds["score"] == 0.8
     assert ps.predict(strict, source).equals(sure)
-    with pytest.raises(ps.RecipeError, match="score_threshold"):
+    with pytest.raises(ps.OptionError, match="score_threshold"):
         model.changed(score_treshold=0.5)
 
 
@@ -240,9 +240,9 @@ def test_files_that_cannot_be_read_are_named_or_skipped(crowns_run: ps.Run, tmp_
 
 def test_wrong_options_are_refused(crowns_run: ps.Run, tmp_path: Path) -> None:
     for wrong in ({"tile_px": 10}, {"overlap": 1.0}, {"precision": "64"}, {"gsd": -1}, {"tilepx": 400}):
-        with pytest.raises(ps.RecipeError):
+        with pytest.raises(ps.OptionError):
             ps.predict(crowns_run, Scenes(1), **wrong)
-    with pytest.raises(ps.RecipeError, match="must end in"):
+    with pytest.raises(ps.OptionError, match="must end in"):
         ps.predict(crowns_run, Scenes(1), output=tmp_path / "boxes.xlsx")
 
 

@@ -108,6 +108,6 @@ def test_a_folder_of_somebody_else_is_left_alone(tmp_path: Path) -> None:
     folder = tmp_path / "boxes.csv.partial"
     folder.mkdir()
     (folder / "notes.txt").write_text("mine")
-    with pytest.raises(ps.RecipeError, match="not ours"):
+    with pytest.raises(ps.OptionError, match="not ours"):
         Journal(folder).begin({})
     assert (folder / "notes.txt").read_text() == "mine"

@@ -59,7 +59,7 @@ def test_images_that_the_resolution_of_the_model_cannot_be_applied_to_are_named(
 
 def test_a_batch_size_for_windows_is_refused(photo: Path) -> None:
     for data in (photo, np.zeros((64, 64, 3), np.uint8)):
-        with pytest.raises(ps.RecipeError, match="batch_size=5: images are cut into windows"):
+        with pytest.raises(ps.OptionError, match="batch_size=5: images are cut into windows"):
             ps.predict(detector(), data, batch_size=5)
 
 
@@ -79,7 +79,7 @@ def test_a_batch_size_for_windows_is_refused(photo: Path) -> None:
 )
 def test_options_of_a_network_are_refused_where_files_are_compared(tmp_path: Path, unused: dict[str, Any]) -> None:
     (tmp_path / "t.csv").write_text(TRUTH)
-    with pytest.raises(ps.RecipeError, match=f"{next(iter(unused))}: with truth, files are compared as they are"):
+    with pytest.raises(ps.OptionError, match=f"{next(iter(unused))}: with truth, files are compared as they are"):
         ps.evaluate(tmp_path / "t.csv", truth=tmp_path / "t.csv", **unused)
 
 

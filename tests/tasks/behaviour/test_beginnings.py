@@ -9,7 +9,7 @@ import torch
 import torchvision
 
 import penstock as ps
-from penstock.errors import RecipeError
+from penstock.errors import OptionError
 from penstock.tasks.behaviour.networks import TwoStreams
 from penstock.tasks.behaviour.settings import SIZES
 from penstock.tasks.behaviour.warm_starts import Anchors, load_streams
@@ -35,7 +35,7 @@ def test_weights_for_pictures_serve_clips() -> None:
 
 
 def test_weights_of_another_network_are_refused() -> None:
-    with pytest.raises(RecipeError, match="not of a resnet18"):
+    with pytest.raises(OptionError, match="not of a resnet18"):
         load_streams(TwoStreams(SIZES["fast"], 3, 4), torchvision.models.resnet34().state_dict(), SIZES["fast"])
 
 

@@ -53,7 +53,7 @@ def test_settings_survive_json_and_pickle() -> None:
     ],
 )
 def test_settings_that_make_no_sense_are_refused(settings: dict[str, Any], words: str) -> None:
-    with pytest.raises(ps.RecipeError, match=words):
+    with pytest.raises(ps.OptionError, match=words):
         ps.Behaviour(**settings)
 
 
@@ -74,7 +74,7 @@ def test_the_size_that_networks_see_is_written_as_that_of_a_pack(size: Any) -> N
 )
 def test_sizes_have_the_names_of_deepethogram_too(written: str, own: str) -> None:
     assert ps.Behaviour(size=written).size == own
-    with pytest.raises(ps.RecipeError, match=r"deg_f \(fast\), deg_m \(medium\), deg_s \(slow\)"):
+    with pytest.raises(ps.OptionError, match=r"deg_f \(fast\), deg_m \(medium\), deg_s \(slow\)"):
         ps.Behaviour(size="deg_x")
 
 

@@ -55,7 +55,7 @@ def test_settings_survive_json_and_pickle() -> None:
     ],
 )
 def test_wrong_settings_are_refused(wrong: dict[str, Any]) -> None:
-    with pytest.raises(ps.RecipeError):
+    with pytest.raises(ps.OptionError):
         ps.Detection(**{"classes": CROWNS, "backbone": "tiny", **wrong})
 
 

@@ -166,7 +166,7 @@ def test_weights_of_a_plain_network_become_the_backbone(tmp_path: Path, backbone
 def test_weights_of_another_network_are_refused(small: Any, tmp_path: Path) -> None:
     torch.save(small.state_dict(), tmp_path / "small.pt")
     task = ps.Detection(["Tree"], backbone="resnet34", levels=5, weights=str(tmp_path / "small.pt"))
-    with pytest.raises(ps.RecipeError, match="not of a resnet34 for detection"):
+    with pytest.raises(ps.OptionError, match="not of a resnet34 for detection"):
         task.load_backbone(task.network(), task.pretrained() or {})
 
 

@@ -133,5 +133,5 @@ def test_the_other_architecture_takes_the_pyramid(learned: Any, tmp_path: Path) 
 
 def test_its_heads_come_last_of_the_stages() -> None:
     assert [name for name, _ in TASK.stages(TASK.network())][-2:] == ["rpn", "roi_heads"]
-    with pytest.raises(ps.RecipeError, match="architecture"):
+    with pytest.raises(ps.OptionError, match="architecture"):
         dataclasses.replace(TASK, architecture="yolo")  # type: ignore[arg-type]

@@ -39,7 +39,7 @@ from penstock.codecs.decoding_room import ROOM
 from penstock.codecs.headers import Header, UnreadableImage, read_header, sniff
 from penstock.codecs.kernel import fallback, targets
 from penstock.codecs.kernel.targets import Failure, Job, Layout, Placed, Reduced, Target
-from penstock.errors import RecipeError, one_of
+from penstock.errors import OptionError, one_of
 
 __all__ = ["Failure", "Layout", "Placed", "Reduced", "Target", "decode_range", "pixels_range", "which"]
 
@@ -191,7 +191,7 @@ def native_extension() -> ModuleType | None:
     """The C extension, unless it was not built or PENSTOCK_KERNEL=fallback is set; looked up once."""
     wish = os.environ.get(SWITCH, "auto")
     if wish not in ("auto", "fallback"):
-        raise RecipeError(f"{SWITCH}={wish!r} is not one of auto, fallback.")
+        raise OptionError(f"{SWITCH}={wish!r} is not one of auto, fallback.")
     if wish == "fallback":
         return None
     try:

@@ -10,7 +10,7 @@ from typing import Any, Literal, NamedTuple, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from penstock.errors import RecipeError, one_of
+from penstock.errors import OptionError, one_of
 
 Layout = Literal["hwc-uint8", "chw-float32"]
 Reduced = Literal["never", "when-twice"]
@@ -41,14 +41,14 @@ class Target:
     def __post_init__(self) -> None:
         one_of("layout", self.layout, get_args(Layout))
         if not (1 <= self.width <= MOST_SIDE and 1 <= self.height <= MOST_SIDE):
-            raise RecipeError(f"size {self.width}x{self.height} must be from 1x1 to {MOST_SIDE}x{MOST_SIDE}.")
+            raise OptionError(f"size {self.width}x{self.height} must be from 1x1 to {MOST_SIDE}x{MOST_SIDE}.")
         if self.layout == "hwc-uint8" and (self.mean or self.std):
-            raise RecipeError("mean and std need layout='chw-float32': uint8 cannot hold normalised values.")
+            raise OptionError("mean and std need layout='chw-float32': uint8 cannot hold normalised values.")
         for name, values in (("mean", self.mean), ("std", self.std)):
             if values is not None and not (len(values) == 3 and np.isfinite(values).all()):
-                raise RecipeError(f"{name}={values} must be three finite numbers.")
+                raise OptionError(f"{name}={values} must be three finite numbers.")
         if self.std is not None and min(self.std) <= 0:
-            raise RecipeError(f"std={self.std} must be above zero.")
+            raise OptionError(f"std={self.std} must be above zero.")
 
     @property
     def shape(self) -> tuple[int, int, int]:
@@ -80,7 +80,7 @@ class Placed(Sequence[Any]):
 
     def __init__(self, buffers: Sequence[Any], places: NDArray[Any], *, has_large: bool = False) -> None:
         if places.ndim != 2 or places.shape[1] != 3 or places.dtype.kind not in "iu":
-            raise RecipeError(f"places must be n×3 whole numbers and are {_described(places)}.")
+            raise OptionError(f"places must be n×3 whole numbers and are {_described(places)}.")
         self.buffers, self.places = check_buffers(buffers), np.ascontiguousarray(places, np.int64)
         self.has_large = has_large
 
@@ -114,7 +114,7 @@ class Job(NamedTuple):
 def checked_views(crops: NDArray[Any], count: int, target: Target) -> NDArray[np.int64]:
     """n×8 numbers (crop, resized size, where the part begins); n×4 are crops whose part is all of the target."""
     if crops.ndim != 2 or len(crops) != count or crops.shape[1] not in (4, 8) or crops.dtype.kind not in "iu":
-        raise RecipeError(f"crops must be {count}×4 or {count}×8 whole numbers and are {_described(crops)}.")
+        raise OptionError(f"crops must be {count}×4 or {count}×8 whole numbers and are {_described(crops)}.")
     if crops.shape[1] == 8:
         return np.ascontiguousarray(crops, np.int64)
     views = np.zeros((count, 8), np.int64)
@@ -125,18 +125,18 @@ def checked_views(crops: NDArray[Any], count: int, target: Target) -> NDArray[np
 
 def checked_places(places: NDArray[Any]) -> NDArray[np.int64]:
     if places.ndim != 2 or places.shape[1] != 4 or places.dtype.kind not in "iu":
-        raise RecipeError(f"places must be n×4 whole numbers and are {_described(places)}.")
+        raise OptionError(f"places must be n×4 whole numbers and are {_described(places)}.")
     return np.ascontiguousarray(places, np.int64)
 
 
 def check_fill(fill: int) -> None:
     if not 0 <= fill <= 255:
-        raise RecipeError(f"fill={fill} must be a level from 0 to 255.")
+        raise OptionError(f"fill={fill} must be a level from 0 to 255.")
 
 
 def checked_flips(flips: NDArray[Any], count: int) -> NDArray[np.uint8]:
     if flips.shape != (count,) or flips.dtype != np.uint8:
-        raise RecipeError(f"flips must be {count} of uint8 and are {_described(flips)}.")
+        raise OptionError(f"flips must be {count} of uint8 and are {_described(flips)}.")
     return np.ascontiguousarray(flips)
 
 
@@ -144,20 +144,20 @@ def check_out(out: NDArray[Any], target: Target, count: int) -> None:
     """The output is written through a plain pointer, so nothing may be other than expected."""
     if out.shape != (count, *target.shape) or out.dtype != target.dtype:
         wanted = f"{count}×{'×'.join(map(str, target.shape))} {target.dtype}"
-        raise RecipeError(f"out must be {wanted} and is {_described(out)}.")
+        raise OptionError(f"out must be {wanted} and is {_described(out)}.")
     if not (out.flags.c_contiguous and out.flags.writeable and out.flags.aligned):
-        raise RecipeError("out must be writable, aligned and C-contiguous. Pass a slice of whole samples of a batch.")
+        raise OptionError("out must be writable, aligned and C-contiguous. Pass a slice of whole samples of a batch.")
 
 
 def check_sources(sources: Sequence[Any]) -> tuple[Any, ...] | Placed:
     if isinstance(sources, (bytes, bytearray, memoryview, str)):
-        raise RecipeError("sources must be a sequence of encoded images. Pass [data] for one image.")
+        raise OptionError("sources must be a sequence of encoded images. Pass [data] for one image.")
     return sources if isinstance(sources, Placed) else tuple(sources)
 
 
 def check_buffers(buffers: Sequence[Any]) -> tuple[Any, ...]:
     if isinstance(buffers, (bytes, bytearray, memoryview, str, np.ndarray)):
-        raise RecipeError("buffers must be a sequence of buffers with pixels. Pass (buffer,) for one.")
+        raise OptionError("buffers must be a sequence of buffers with pixels. Pass (buffer,) for one.")
     return tuple(buffers)
 
 

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator
 from contextlib import closing
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
-from penstock.errors import MissingExtra, RecipeError
+from penstock.errors import MissingExtra, OptionError
 from penstock.flow.state import Reached, checked_state
 from penstock.flow.streams.stream_running import UnknownLength
 
@@ -28,7 +28,7 @@ class Epochs:
     def __init__(self, flow: Flow) -> None:
         self._running = flow.running
         if not self._running.has_batches:
-            raise RecipeError("the plan has no batch: add .batch(size).")
+            raise OptionError("the plan has no batch: add .batch(size).")
         self._asked: int | None = None  # by set_epoch, for the next epoch that begins
         self._last: Reached | None = None  # behind the last batch that was delivered
         self._open: Iterator[Batch] | None = None  # of a flow without end
@@ -105,7 +105,7 @@ class Epochs:
     def set_epoch(self, number: int) -> None:
         """The next epoch that begins has this number, unless a state inside of it was just restored."""
         if isinstance(number, bool) or not isinstance(number, int) or number < 0:
-            raise RecipeError(f"set_epoch({number!r}): expected a whole number from 0.")
+            raise OptionError(f"set_epoch({number!r}): expected a whole number from 0.")
         if self._held_back is None:
             # Trainers call this before they train. What was taken earlier waits in their hands, to see an end in time.
             self._held_back = self._delivered
@@ -130,7 +130,7 @@ class Epochs:
 
 def refuse_number(position: int) -> NoReturn:
     """A stream was asked for a batch by its number."""
-    raise RecipeError(
+    raise OptionError(
         f"batch {position} was asked for out of turn, and a stream has only a next one. Pack the samples first "
         "(penstock.pack takes any Source), and use the pack."
     )
@@ -191,7 +191,7 @@ class Passes:
 
     def set_epoch(self, number: int) -> None:
         if isinstance(number, bool) or not isinstance(number, int) or number < 0:
-            raise RecipeError(f"set_epoch({number!r}): expected a whole number from 0.")
+            raise OptionError(f"set_epoch({number!r}): expected a whole number from 0.")
         with self._lock:
             self._epoch, self._position, self._following = number, None, None
 

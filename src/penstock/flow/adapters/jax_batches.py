@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from penstock.errors import RecipeError
+from penstock.errors import OptionError
 from penstock.flow.adapters.epochs import Epochs, framework, started_ahead
 from penstock.flow.making.layout import Ragged
 from penstock.flow.state import Reached
@@ -68,7 +68,7 @@ class JaxBatches:
         if value.dtype.kind not in "iu" or value.dtype.itemsize < 8 or self._jax.config.jax_enable_x64:
             return value
         if value.size and (value.max() > LARGEST_32_BITS or value.min() < -LARGEST_32_BITS):
-            raise RecipeError(
+            raise OptionError(
                 f"{name!r} has numbers that need 64 bits, and JAX would cut them to 32. Call "
                 'jax.config.update("jax_enable_x64", True) first.'
             )

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from penstock.errors import RecipeError, nearest
+from penstock.errors import OptionError, nearest
 from penstock.flow.adapters.epochs import Passes, framework
 from penstock.flow.making.layout import Ragged
 
@@ -21,7 +21,7 @@ def keras_dataset(flow: Flow, x: Names, y: Names | None, weight: Names | None) -
     """The dataset; its class is made here because its parent is Keras'."""
     keras = framework("keras", "to_keras")
     if weight is not None and y is None:
-        raise RecipeError(f"weight={weight!r} weighs targets, and y=None says that there are none.")
+        raise OptionError(f"weight={weight!r} weighs targets, and y=None says that there are none.")
     passes = Passes(flow)
 
     class FlowDataset(keras.utils.PyDataset):  # type: ignore[misc, name-defined]
@@ -78,12 +78,12 @@ def _part(batch: Batch, names: Names, several: Any) -> Any:
 
 def _array(batch: Batch, name: str) -> np.ndarray[Any, Any]:
     if name not in batch:
-        raise RecipeError(
+        raise OptionError(
             f"to_keras: batches have no field {name!r}; they have {', '.join(batch)}.{nearest(name, tuple(batch))}"
         )
     value = batch[name]
     if isinstance(value, Ragged):
-        raise RecipeError(
+        raise OptionError(
             f"to_keras: {name!r} differs in size from sample to sample, and Keras takes one array. Use batch(…, "
             'shapes="padded"), or a map that makes the sizes equal.'
         )

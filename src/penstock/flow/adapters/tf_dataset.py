@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from penstock.errors import DataError, Problem, RecipeError
+from penstock.errors import DataError, OptionError, Problem
 from penstock.flow.adapters.epochs import Epochs, framework
 from penstock.flow.making.layout import Ragged
 from penstock.flow.streams.stream_running import UnknownLength
@@ -68,7 +68,7 @@ def _value(name: str, value: Any, tf: Any) -> Any:
 def _ragged_values(name: str, value: Ragged) -> Any:
     try:
         return value.values
-    except RecipeError as error:
-        raise RecipeError(
+    except OptionError as error:
+        raise OptionError(
             f'{name!r}: {error} tf.data takes arrays that differ in their length alone: use batch(…, shapes="padded").'
         ) from error

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
 
-from penstock.errors import RecipeError, require
+from penstock.errors import OptionError, require
 from penstock.flow.adapters.epochs import Epochs, started_ahead
 from penstock.flow.making.layout import Ragged
 from penstock.flow.state import Reached
@@ -72,9 +72,9 @@ class Mover(Protocol):
 def mover_to(torch: Any, device: Any, pin_memory: bool | str) -> Mover:
     """How batches get to a device; None leaves them where they are."""
     if pin_memory not in (True, False, "auto"):
-        raise RecipeError(f'pin_memory={pin_memory!r} must be True, False or "auto".')
+        raise OptionError(f'pin_memory={pin_memory!r} must be True, False or "auto".')
     if pin_memory is True and not torch.cuda.is_available():
-        raise RecipeError('pin_memory=True needs a CUDA device, and torch sees none. Use "auto".')
+        raise OptionError('pin_memory=True needs a CUDA device, and torch sees none. Use "auto".')
     target = None if device is None else _device(torch, device)
     if target is None or target.type == "cpu":
         return Staying(torch, pins=pin_memory is True)
@@ -88,9 +88,9 @@ def _device(torch: Any, device: Any) -> Any:
     try:
         target = torch.device(device)
     except RuntimeError as error:
-        raise RecipeError(f"to_torch({device!r}): torch has no such device. Use 'cuda', 'mps' or 'cpu'.") from error
+        raise OptionError(f"to_torch({device!r}): torch has no such device. Use 'cuda', 'mps' or 'cpu'.") from error
     if target.type == "cuda" and not torch.cuda.is_available():
-        raise RecipeError(
+        raise OptionError(
             f"to_torch({device!r}): torch sees no CUDA device here. Use to_torch() for tensors on the CPU, check "
             "`nvidia-smi`, or install a torch that was built for CUDA."
         )

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from penstock.codecs import kernel
-from penstock.errors import HopError, PackError, RecipeError
+from penstock.errors import HopError, OptionError, PackError
 from penstock.flow.caching.cached_source import CachedSource
 from penstock.flow.caching.identity import UnknownIdentity, identity_of_chain, identity_of_source, identity_of_value
 from penstock.flow.making.leaves import Leaf, made_sample
@@ -42,7 +42,7 @@ INDEX = "index"  # the number that the sample has in its source
 
 
 def cache_schema(sample: Sample, kinds: Mapping[str, Kind]) -> Schema:
-    """The schema that stores samples like this one; RecipeError where a pack cannot."""
+    """The schema that stores samples like this one; OptionError where a pack cannot."""
     fields = [_field(name, value, kinds.get(name)) for name, value in _stored(sample).items()]
     return Schema((*fields, Field(INDEX, "number", "int64")))
 
@@ -57,7 +57,7 @@ def _field(name: str, value: Any, kind: Kind | None) -> Field:
         return Field(PREFIX + name, "text")
     array = np.asarray(value)
     if isinstance(value, bytes) or array.dtype.kind not in "biuf" or array.dtype.itemsize > 8:
-        raise RecipeError(
+        raise OptionError(
             f"cache(folder) keeps numbers, arrays of numbers and texts, and {name!r} is {type(value).__name__}"
             f"{f' of {array.dtype}' if isinstance(value, np.ndarray) else ''}. Leave it out before the cache, turn it "
             'into an array, or use cache("memory").'
@@ -142,7 +142,7 @@ class DiskCache(CachedSource):
         try:
             known = [identity_of_source(leaf.source), identity_of_chain(leaf.chain)]
         except UnknownIdentity as unknown:
-            raise RecipeError(
+            raise OptionError(
                 f"cache(folder) must notice when what it keeps is out of date, and cannot for {unknown}. Give it a "
                 'method fingerprint() that returns a text, or use cache("memory").'
             ) from unknown
@@ -185,7 +185,7 @@ class _CacheRows(Store):
             except HopError:
                 if not self._skips_bad or number + 1 == len(self._wanted):
                     raise
-        raise RecipeError("there is nothing to cache.")
+        raise OptionError("there is nothing to cache.")
 
     def write(self, path: Path) -> None:
         """Make the pack, or go on with it."""
@@ -221,4 +221,4 @@ class _CacheRows(Store):
             return to_row(sample, raw.data, self.schema)
         except ValueError as error:
             name = self.leaf.source.describe(raw.data)
-            raise RecipeError(f'cache(folder): {name}: {error}. Make them alike, or use cache("memory").') from error
+            raise OptionError(f'cache(folder): {name}: {error}. Make them alike, or use cache("memory").') from error

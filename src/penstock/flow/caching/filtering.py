@@ -18,7 +18,7 @@ import numpy as np
 
 from penstock.codecs import kernel
 from penstock.codecs.npy import HEADER_DAMAGE
-from penstock.errors import DataError, HopError, Problem, RecipeError
+from penstock.errors import DataError, HopError, OptionError, Problem
 from penstock.flow.caching.identity import UnknownIdentity, identity_of_chain, identity_of_source, identity_of_value
 from penstock.flow.making.chains import function_name
 from penstock.flow.making.leaves import Leaf, made_sample
@@ -100,7 +100,7 @@ def wanted(step: Filter, sample: Sample, source: Store | None, index: int) -> bo
     except Exception as error:
         raise HopError("transform", where, f"{name} of filter: {reason_in_function(error)}") from error
     if not isinstance(answer, (bool, np.bool_)):
-        raise RecipeError(
+        raise OptionError(
             f"filter: {name} gave {type(answer).__name__} for {where}, and must give True or False. "
             "Write a comparison, such as sample['label'] == 3."
         )

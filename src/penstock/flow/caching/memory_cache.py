@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from penstock.errors import RecipeError
+from penstock.errors import OptionError
 from penstock.flow.budget import Allowance, process_budget
 from penstock.flow.caching.cached_source import CachedSource
 from penstock.flow.making.leaves import Leaf, made_sample
@@ -32,7 +32,7 @@ def cached(leaf: Leaf, place: str | Path, wanted: Numbers, options: FlowOptions)
     if str(place) == "memory":
         return MemoryCache(leaf, options.memory, max(cores(), options.workers or 1))
     if not str(place):
-        raise RecipeError('cache("") has no place: use cache("memory"), or name a folder.')
+        raise OptionError('cache("") has no place: use cache("memory"), or name a folder.')
     from penstock.flow.caching.disk_cache import DiskCache  # imported when asked for: the first batch waits for imports
 
     return DiskCache(leaf, Path(place).expanduser(), wanted, options.on_bad_sample == "substitute")

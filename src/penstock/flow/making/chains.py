@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from penstock import seeds
 from penstock.augment.applying import apply_geometric, apply_pixelwise, image_size
 from penstock.augment.steps import is_geometric
-from penstock.errors import HopError, RecipeError
+from penstock.errors import HopError, OptionError
 from penstock.flow.making.randomness import generator_at
 from penstock.flow.order.orders import Draws
 from penstock.flow.pipelines import Pipeline
@@ -72,7 +72,7 @@ def call(link: Link, sample: Sample, kinds: Mapping[str, Kind], draw: Draws) -> 
     more: dict[str, Any] = {"rng": generator_at(link.bits(draw))} if step.is_random else {}
     if step.field is not None:
         if step.field not in sample:
-            raise RecipeError(f"map(field={step.field!r}): a sample has {', '.join(sample)}.")
+            raise OptionError(f"map(field={step.field!r}): a sample has {', '.join(sample)}.")
         value = step.function(sample[step.field], **more)
         check_field_kept_size(step.field, sample, value, kinds)
         return {**sample, step.field: value}
@@ -80,7 +80,7 @@ def call(link: Link, sample: Sample, kinds: Mapping[str, Kind], draw: Draws) -> 
         more["kinds"] = kinds
     made = step.function(dict(sample), **more)
     if not isinstance(made, dict):
-        raise RecipeError(
+        raise OptionError(
             f"the function {function_name(step.function)} of map gave {type(made).__name__}. It gets a sample as a "
             "dict and must return one; map(function, field='image') works on one field."
         )
@@ -100,7 +100,7 @@ def call_batched(link: Link, batch: dict[str, Any], epoch: int, number: int) -> 
     more: dict[str, Any] = {"rng": generator_at(bits)} if step.is_random else {}
     name = function_name(step.function)
     if step.field is not None and step.field not in batch:
-        raise RecipeError(f"map(field={step.field!r}): a batch has {', '.join(batch)}.")
+        raise OptionError(f"map(field={step.field!r}): a batch has {', '.join(batch)}.")
     try:
         if step.field is not None:
             return {**batch, step.field: step.function(batch[step.field], **more)}
@@ -108,7 +108,7 @@ def call_batched(link: Link, batch: dict[str, Any], epoch: int, number: int) -> 
     except Exception as error:
         raise HopError("transform", f"batch {number}", reason_in_function(error)) from error
     if not isinstance(made, dict):
-        raise RecipeError(
+        raise OptionError(
             f"the function {name} of map(batched=True) gave {type(made).__name__} and must return a dict."
         )
     return made

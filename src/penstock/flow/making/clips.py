@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from penstock.errors import RecipeError
+from penstock.errors import OptionError
 from penstock.flow.steps import Clips as ClipsStep
 from penstock.samples import Field, FieldsAt, ImagesAt, Numbers, Raw, Sample, Schema, Store, Subset
 
@@ -182,7 +182,7 @@ def reach(step: ClipsStep) -> tuple[int, int]:
 
 def clip_schema(schema: Schema, step: ClipsStep) -> Schema:
     if schema.image is None:
-        raise RecipeError("clips needs a source with an image field: each sample is a frame of a video.")
+        raise OptionError("clips needs a source with an image field: each sample is a frame of a video.")
     if step.label != "all":
         return schema
     return replace(schema, fields=tuple(_stretched(field, schema, step.frames) for field in schema.fields))
@@ -218,7 +218,7 @@ def _groups(source: Store) -> NDArray[Any]:
     try:
         return source.column("group") if numbers is None else numbers
     except KeyError as error:
-        raise RecipeError(
+        raise OptionError(
             "clips needs to know which frames belong together: the source has no column 'group'. Pack the videos first."
         ) from error
 

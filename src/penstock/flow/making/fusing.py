@@ -17,7 +17,7 @@ from penstock.augment.views import Views
 from penstock.codecs import kernel
 from penstock.codecs.decoding_room import may_be_large
 from penstock.codecs.headers import UnreadableImage, read_header
-from penstock.errors import HopError, RecipeError
+from penstock.errors import HopError, OptionError
 from penstock.flow.making.chains import Chain
 from penstock.flow.measuring.metrics import Stopwatch
 from penstock.flow.order.orders import Draws, Numbers
@@ -146,7 +146,7 @@ class Range:
         """The bytes of one image, or none and the reason."""
         try:
             return self.source.read(index).data
-        except (HopError, RecipeError):
+        except (HopError, OptionError):
             raise
         except Exception as error:  # noqa: BLE001 - whatever a source raises, the user must learn which sample it was
             self.failed[number // self.frames] = Missed("read", reason_of(error))
@@ -161,7 +161,7 @@ class Range:
             return self.source.kept_pixels(index)
         except HopError as error:
             self.failed[number] = Missed(error.hop, error.reason)
-        except RecipeError:
+        except OptionError:
             raise
         except Exception as error:  # noqa: BLE001 - whatever it is, the user must learn which sample it was
             self.failed[number] = Missed("decode", reason_of(error))

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from penstock.errors import RecipeError
+from penstock.errors import OptionError
 from penstock.flow.steps import Batch
 from penstock.samples import Field, Sample, Schema
 
@@ -131,14 +131,14 @@ class Rows:
             if name in NUMBERS:
                 continue
             if name not in sample:
-                raise RecipeError(f"a sample without {name!r}: it has {', '.join(sample)}; other samples have it")
+                raise OptionError(f"a sample without {name!r}: it has {', '.join(sample)}; other samples have it")
             value = _array(name, sample[name])
             if value.shape != place.shape or not (value.dtype == place.dtype or _fits(value, place.dtype)):
-                raise RecipeError(_unlike(name, value, place.shape, place.dtype))
+                raise OptionError(_unlike(name, value, place.shape, place.dtype))
             self.arrays[name][row] = value
         for name in self.layout.loose:
             if name not in sample:
-                raise RecipeError(f"a sample without {name!r}: it has {', '.join(sample)}; other samples have it")
+                raise OptionError(f"a sample without {name!r}: it has {', '.join(sample)}; other samples have it")
             value = sample[name]
             # A view would keep more alive than the sample, such as the memory that it was decoded into.
             self.loose[name][row] = value.copy() if isinstance(value, np.ndarray) and value.base is not None else value
@@ -166,7 +166,7 @@ def _array(name: str, value: Any) -> NDArray[Any]:
     try:
         return np.asarray(value)
     except ValueError as error:  # lists of different lengths
-        raise RecipeError(f"{name!r} cannot become an array: {error}") from error
+        raise OptionError(f"{name!r} cannot become an array: {error}") from error
 
 
 def _fits(value: NDArray[Any], dtype: np.dtype[Any]) -> bool:
@@ -230,7 +230,7 @@ class Ragged(Sequence[Any]):
     @property
     def values(self) -> NDArray[Any]:
         if len({(piece.shape[1:], piece.dtype) for piece in self._pieces}) > 1:
-            raise RecipeError("these arrays differ in more than their length; use them one by one.")
+            raise OptionError("these arrays differ in more than their length; use them one by one.")
         return np.concatenate(self._pieces)
 
 
@@ -261,7 +261,7 @@ def _check_fill(name: str, pieces: list[NDArray[Any]], fill: float) -> None:
     with np.errstate(invalid="ignore"):
         is_kept = dtype.kind in "fc" or np.asarray(fill).astype(dtype) == fill
     if not is_kept:
-        raise RecipeError(
+        raise OptionError(
             f"batch(fill={fill}): {name!r} is {dtype}, which cannot hold {fill}. Use a fill that all padded fields "
             "can hold, or change the type of the field in a map."
         )

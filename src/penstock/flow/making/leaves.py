@@ -13,7 +13,7 @@ from penstock.augment.applying import apply_geometric
 from penstock.augment.views import Views
 from penstock.codecs.decoding_room import ROOM
 from penstock.codecs.headers import UnreadableImage
-from penstock.errors import HopError, PackError, RecipeError
+from penstock.errors import HopError, OptionError, PackError
 from penstock.flow.budget import process_budget
 from penstock.flow.making.chains import Chain, run_chain
 from penstock.flow.making.fusing import Fusion, Missed, Seen, images_of_range, seen
@@ -174,7 +174,7 @@ class Leaf:
             watch.lap("read", 1, _size(raw.data))
             hop = "decode"
             sample = self.source.decode(raw)
-        except (HopError, RecipeError):
+        except (HopError, OptionError):
             raise
         except Exception as error:
             raise HopError(hop, self.source.describe(index), reason_of(error), UNREADABLE) from error
@@ -192,7 +192,7 @@ class Leaf:
     def _put(self, rows: Rows, row: int, sample: Sample, draw: Draws) -> None:
         try:
             rows.put(row, sample)
-        except RecipeError as error:
+        except OptionError as error:
             raise HopError("collate", self.source.describe(int(draw.index[0])), str(error)) from error
 
     def _failure(self, draws: Draws, row: int, missed: Missed) -> Failure:

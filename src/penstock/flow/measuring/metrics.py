@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
-from penstock.errors import RecipeError
+from penstock.errors import OptionError
 
 # What each of the five hops of a sample costs: items, CPU seconds, other seconds, bytes.
 
@@ -128,7 +128,7 @@ class MetricsLog:
 
     def __init__(self, path: str | Path, every_seconds: float = 10.0, *, clock: Clock = time.time) -> None:
         if every_seconds <= 0:
-            raise RecipeError(f"every_seconds={every_seconds} must be more than 0.")
+            raise OptionError(f"every_seconds={every_seconds} must be more than 0.")
         self.path, self.every_seconds, self._clock = Path(path), every_seconds, clock
         self.note: str | None = None
         self._last = clock()
@@ -136,7 +136,7 @@ class MetricsLog:
             self.path.parent.mkdir(parents=True, exist_ok=True)
             self.path.open("a", encoding="utf-8").close()
         except OSError as error:
-            raise RecipeError(f"the metrics cannot be logged to {self.path}: {error.strerror or error}.") from error
+            raise OptionError(f"the metrics cannot be logged to {self.path}: {error.strerror or error}.") from error
 
     def batch_used(self, epoch: int, report: Callable[[], dict[str, Any]]) -> None:
         """A batch was used; writes a line if the last one is long ago."""

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple, Protocol
 
-from penstock.errors import RecipeError
+from penstock.errors import OptionError
 from penstock.flow.steps import Repeat, Skip, Step, Take
 from penstock.wording import counted
 
@@ -32,18 +32,18 @@ class Deal:
 
     def __post_init__(self) -> None:
         if self.batch_size < 1:
-            raise RecipeError(f"batch({self.batch_size}): expected 1 sample or more.")
+            raise OptionError(f"batch({self.batch_size}): expected 1 sample or more.")
         if not 0 <= self.rank < self.world_size:
-            raise RecipeError(
+            raise OptionError(
                 f"shard(rank={self.rank}, world_size={self.world_size}): expected 0 <= rank < world_size."
             )
         if self.batch_size < self.world_size and not self.keep_all:
-            raise RecipeError(
+            raise OptionError(
                 f"A global batch of {counted(self.batch_size, 'sample')} is too small for {self.world_size} ranks. "
                 f"Use batch({self.world_size}) or more: the batch size counts the samples of all ranks together."
             )
         if self.drop_last and self.keep_all:
-            raise RecipeError("drop_last=True leaves samples out, and evaluation must not. Use drop_last=False.")
+            raise OptionError("drop_last=True leaves samples out, and evaluation must not. Use drop_last=False.")
 
     @property
     def count(self) -> int | None:

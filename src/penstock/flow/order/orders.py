@@ -11,7 +11,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from penstock.errors import RecipeError
+from penstock.errors import OptionError
 from penstock.seeds import permutation, random_bits, sample_bits
 
 Numbers = NDArray[np.int64]
@@ -235,9 +235,9 @@ class Repeated:
 
     def __post_init__(self) -> None:
         if self.times is not None and self.times < 1:
-            raise RecipeError(f"repeat(times={self.times}): expected 1 or more, or None for no end.")
+            raise OptionError(f"repeat(times={self.times}): expected 1 or more, or None for no end.")
         if self.times is None and self.inner.length == 0:
-            raise RecipeError(
+            raise OptionError(
                 "repeat() without end has no samples to repeat. Loosen the where, filter, take or skip before it."
             )
 
@@ -257,7 +257,7 @@ class Repeated:
 def finite_length(order: Order, step: str) -> int:
     """The length of an order that a step needs to have an end."""
     if order.length is None:
-        raise RecipeError(f"{step} needs a flow with an end. Call it before repeat(), or put take(n) before it.")
+        raise OptionError(f"{step} needs a flow with an end. Call it before repeat(), or put take(n) before it.")
     return order.length
 
 
@@ -294,7 +294,7 @@ class WindowShuffled:
 
     def __post_init__(self) -> None:
         if self.window < 1:
-            raise RecipeError(f"shuffle(window={self.window}): expected 1 shard or more.")
+            raise OptionError(f"shuffle(window={self.window}): expected 1 shard or more.")
         finite_length(self.inner, "shuffle(window=...)")
 
     @property

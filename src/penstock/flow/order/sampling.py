@@ -12,7 +12,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from penstock.errors import RecipeError, one_of
+from penstock.errors import OptionError, one_of
 from penstock.flow.order.orders import Draws, Numbers, Order, finite_length
 from penstock.seeds import mixed, sample_uniforms
 
@@ -47,7 +47,7 @@ class Mixed:
         shares = integer_weights(weights, len(self.orders))
         for number, order in enumerate(self.orders):
             if shares[number] and order.length == 0:
-                raise RecipeError(f"mix: flow {number} has no samples. Leave it out, or give it weight 0.")
+                raise OptionError(f"mix: flow {number} has no samples. Leave it out, or give it weight 0.")
         object.__setattr__(self, "orders", tuple(compress(self.orders, shares)))
         object.__setattr__(self, "shares", tuple(filter(None, shares)))
         object.__setattr__(self, "length", self._length())
@@ -133,7 +133,7 @@ def checked_shares(weights: Sequence[float] | None, count: int) -> tuple[float, 
         shares = tuple(float(weight) for weight in weights)
     except (TypeError, ValueError) as error:
         kind = "a function" if callable(weights) else repr(weights)
-        raise RecipeError(f"mix(weights=…) takes a number for each flow, such as [3, 1], not {kind}.") from error
+        raise OptionError(f"mix(weights=…) takes a number for each flow, such as [3, 1], not {kind}.") from error
     _check(shares, count)
     return shares
 
@@ -152,14 +152,14 @@ def integer_weights(weights: Sequence[float], count: int) -> tuple[int, ...]:
 
 def _check(weights: Sequence[float], count: int) -> None:
     if not count:
-        raise RecipeError("mix([]): expected one flow or more.")
+        raise OptionError("mix([]): expected one flow or more.")
     if len(weights) != count:
-        raise RecipeError(f"mix: expected {count} weights, one for each flow, got {len(weights)}.")
+        raise OptionError(f"mix: expected {count} weights, one for each flow, got {len(weights)}.")
     wrong = [weight for weight in weights if not (isfinite(weight) and weight >= 0)]
     if wrong:
-        raise RecipeError(f"mix: a weight is a finite number of 0 or more, got {wrong[0]}.")
+        raise OptionError(f"mix: a weight is a finite number of 0 or more, got {wrong[0]}.")
     if not any(weights):
-        raise RecipeError("mix: all weights are 0. Give at least one flow a weight.")
+        raise OptionError("mix: all weights are 0. Give at least one flow a weight.")
 
 
 # Samples drawn with replacement, some more often than others.
@@ -184,7 +184,7 @@ class Weighted:
 
     def __post_init__(self, weights: ArrayLike) -> None:
         if self.count < 0:
-            raise RecipeError(f"sample(count={self.count}): expected 0 or more draws in an epoch.")
+            raise OptionError(f"sample(count={self.count}): expected 0 or more draws in an epoch.")
         length = finite_length(self.inner, "sample()")
         object.__setattr__(self, "cumulative", _cumulative(checked_weights(weights, length)))
 
@@ -210,19 +210,19 @@ def checked_weights(weights: ArrayLike, length: int) -> NDArray[np.float64]:
     try:
         numbers = np.asarray(weights, np.float64)
     except (TypeError, ValueError) as error:
-        raise RecipeError(f"sample(weights=...): the weights are not numbers ({error}).") from error
+        raise OptionError(f"sample(weights=...): the weights are not numbers ({error}).") from error
     if numbers.shape != (length,):
-        raise RecipeError(
+        raise OptionError(
             f"sample(weights=...): expected {length:,} weights, one for each sample, got shape {numbers.shape}."
         )
     wrong = np.flatnonzero(~(np.isfinite(numbers) & (numbers >= 0)))
     if len(wrong):
-        raise RecipeError(
+        raise OptionError(
             f"sample(weights=...): {len(wrong):,} of {length:,} weights are not finite numbers of 0 or more; "
             f"the first is weight {wrong[0]}: {numbers[wrong[0]]}."
         )
     if not numbers.any():
-        raise RecipeError(
+        raise OptionError(
             "sample(weights=...): all weights are 0, so nothing can be drawn. Give some samples a weight."
         )
     return numbers
@@ -240,11 +240,11 @@ def balanced_weights(labels: NDArray[Any]) -> NDArray[np.float64]:
     """Weights that make every class equally likely; a sample without a label (−1) gets 0 and is never drawn."""
     numbers = np.asarray(labels)
     if numbers.ndim != 1 or numbers.dtype.kind not in "iub":
-        raise RecipeError(
+        raise OptionError(
             f"Balanced sampling needs one class number for each sample, got {numbers.dtype} of shape {numbers.shape}. "
             "Pass weights=... instead."
         )
     if not (numbers != NO_LABEL).any():
-        raise RecipeError("Balanced sampling needs labels, and no sample has one. Pass weights=... instead.")
+        raise OptionError("Balanced sampling needs labels, and no sample has one. Pass weights=... instead.")
     _, classes, counts = np.unique(numbers, return_inverse=True, return_counts=True)
     return np.where(numbers == NO_LABEL, 0.0, 1.0 / counts[classes])

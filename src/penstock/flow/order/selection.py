@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from penstock.errors import RecipeError, nearest
+from penstock.errors import OptionError, nearest
 from penstock.flow.order.orders import Everything, Numbers, Order, Picked, Sliced
 from penstock.flow.order.sampling import Mixed, balanced_weights
 from penstock.samples import Store
@@ -25,7 +25,7 @@ def stored(source: Store, name: str) -> NDArray[Any]:
     try:
         return source.column(name)
     except KeyError as error:
-        raise RecipeError(f"there is no stored column {name!r}: {error.args[0]} Use filter with a function.") from error
+        raise OptionError(f"there is no stored column {name!r}: {error.args[0]} Use filter with a function.") from error
 
 
 def chosen(source: Store, indices: Numbers, conditions: tuple[tuple[str, Any], ...]) -> NDArray[np.bool_]:
@@ -40,7 +40,7 @@ def _meets(values: NDArray[Any], name: str, wanted: Any, source: Store) -> NDArr
     if callable(wanted):
         answer = np.asarray(wanted(values))
         if answer.shape != values.shape[:1] or answer.dtype != np.bool_:
-            raise RecipeError(
+            raise OptionError(
                 f"where({name}=function): it gets the whole column ({counted(len(values), 'value')}) and "
                 f"must give as many "
                 f"True or False; it gave {answer.dtype} of shape {answer.shape}."
@@ -57,7 +57,7 @@ def _number(name: str, value: Any, source: Store) -> Any:
         return value
     classes = source.schema.classes
     if value not in classes:
-        raise RecipeError(f"there is no class {value!r}; there are {', '.join(classes)}.{nearest(value, classes)}")
+        raise OptionError(f"there is no class {value!r}; there are {', '.join(classes)}.{nearest(value, classes)}")
     return classes.index(value)
 
 
@@ -77,7 +77,7 @@ def weights_of(source: Store, indices: Numbers, weights: Any) -> NDArray[np.floa
 def _label_name(source: Store) -> str:
     label = source.schema.label
     if label is None:
-        raise RecipeError("sample by class needs a source whose samples have a class. Give a weight for each sample.")
+        raise OptionError("sample by class needs a source whose samples have a class. Give a weight for each sample.")
     return label.name
 
 
@@ -96,7 +96,7 @@ def runs_to_interleave(source: Store, indices: Numbers, by: str) -> tuple[Number
         if len(indices) < 2 or fewest <= len(starts) < len(indices):
             return starts, lengths
     words = " and ".join(f"one {name}" if len(starts) == 1 else f"a {name} each" for name, (starts, _) in found.items())
-    raise RecipeError(
+    raise OptionError(
         f"interleave({'' if by == 'auto' else f'by={by!r}'}) would change nothing: these "
         f"{counted(len(indices), 'sample')} have "
         f"{words or 'neither files, groups nor shards'}. Use shuffle() for another order, or "
@@ -117,7 +117,7 @@ def _run_columns(source: Store, indices: Numbers, by: str) -> dict[str, NDArray[
     if shards is not None:
         found["shard"] = shards
     elif by == "shard":
-        raise RecipeError(f"interleave(by='shard'): {base.kind.__name__} has no shards; packs have them.")
+        raise OptionError(f"interleave(by='shard'): {base.kind.__name__} has no shards; packs have them.")
     return found
 
 
@@ -149,7 +149,7 @@ def interleaved(starts: Numbers, lengths: Numbers, *, cycle_length: int, block_l
     """
     for name, value in (("cycle_length", cycle_length), ("block_length", block_length)):
         if value < 1:
-            raise RecipeError(f"interleave({name}={value}): expected 1 or more.")
+            raise OptionError(f"interleave({name}={value}): expected 1 or more.")
     files = np.repeat(np.arange(len(lengths)), lengths)
     inside = np.arange(len(files)) - (np.cumsum(lengths) - lengths)[files]
     # A file that ends with a full block is found to be at its end one turn later, and that turn is lost.

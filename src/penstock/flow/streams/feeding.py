@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from penstock.errors import HopError, PackError, RecipeError
+from penstock.errors import HopError, OptionError, PackError
 from penstock.flow.budget import Allowance
 from penstock.flow.caching.filtering import wanted
 from penstock.flow.making.chains import Chain, Link, run_chain
@@ -163,7 +163,7 @@ class Feed:
     def _hold(self, item: Item, window: int) -> None:
         # The order must not depend on what else is in memory, so a buffer is whole or an error.
         if not self.allowance.take(sample_bytes(item.sample)):
-            raise RecipeError(
+            raise OptionError(
                 f"shuffle: the memory budget has no room for {counted(window, 'sample')} like these. Use "
                 f"shuffle(window=…) with "
                 'fewer, or give this flow more: Flow(…, memory="4 GB").'
@@ -190,7 +190,7 @@ class Feed:
         draw = Draws(zero, number, number.astype(np.uint64), np.array([self.epoch]))
         try:
             return run_chain(chain, item.sample, kinds, draw)
-        except (HopError, PackError, RecipeError):
+        except (HopError, PackError, OptionError):
             raise
         except Exception as error:
             raise HopError("transform", f"sample {item.number}", reason_in_function(error)) from error
@@ -278,7 +278,7 @@ def _repeated(inner: Any, times: int | None) -> Any:
                     is_empty = False
                     yield one
             if is_empty and times is None:
-                raise RecipeError("repeat() without end has nothing to repeat: the stream gave no samples.")
+                raise OptionError("repeat() without end has nothing to repeat: the stream gave no samples.")
 
     return repeated
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from penstock.errors import HopError, RecipeError
+from penstock.errors import HopError, OptionError
 
 NAMES = ("x", "y", "weight")
 Item = dict[str, NDArray[Any]]
@@ -23,17 +23,17 @@ def named_parts(item: Any, names: tuple[str, ...] | None, where: str) -> dict[st
     """What stands in a tuple or a dict, each with its name."""
     if isinstance(item, dict):
         if names is not None:
-            raise RecipeError(f"{where} is a dict and has names of its own ({', '.join(item)}): leave names out.")
+            raise OptionError(f"{where} is a dict and has names of its own ({', '.join(item)}): leave names out.")
         return {str(name): value for name, value in item.items()}
     names = NAMES if names is None else names
     parts = item if isinstance(item, (tuple, list)) else (item,)
     if len(parts) > len(names):
-        raise RecipeError(f"{where} has {len(parts)} parts, and there are names for {len(names)}: {names}.")
+        raise OptionError(f"{where} has {len(parts)} parts, and there are names for {len(names)}: {names}.")
     found: dict[str, Any] = {}
     for name, part in zip(names, parts, strict=False):
         for inner, value in _parts(name, part):
             if inner in found:
-                raise RecipeError(f"{where} has two parts called {inner!r}; say names=(…) or rename one.")
+                raise OptionError(f"{where} has two parts called {inner!r}; say names=(…) or rename one.")
             found[inner] = value
     return found
 

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from penstock.errors import HopError, RecipeError, one_of
+from penstock.errors import HopError, OptionError, one_of
 from penstock.flow.steps import Batch, Cache, Map, Prefetch, Repeat, Shard, Shuffle, Skip, Step, Take, check_next
 from penstock.flow.streams.items import Item, check_item, item_size, named_item, named_parts, row_of
 from penstock.flow.streams.streams import guessed_schema
@@ -48,18 +48,18 @@ def from_sequence(
     epoch was delivered. With `items="samples"` an item is one sample, as in a map-style Dataset of torch.
     """
     if not hasattr(sequence, "__getitem__") or not hasattr(sequence, "__len__"):
-        raise RecipeError(
+        raise OptionError(
             f"from_sequence takes an object with len and [i], not {type(sequence).__name__}. Use from_generator "
             "for what can only be gone through in order."
         )
     if unbatch not in (True, False, "measured"):
-        raise RecipeError(f'unbatch={unbatch!r} must be True, False or "measured".')
+        raise OptionError(f'unbatch={unbatch!r} must be True, False or "measured".')
     if isinstance(names, str):
-        raise RecipeError(f'names={names!r} must be several names, such as ("x", "y").')
+        raise OptionError(f'names={names!r} must be several names, such as ("x", "y").')
     named = None if names is None else tuple(names)
     if one_of("items", items, get_args(Items)) == "samples":
         if unbatch:
-            raise RecipeError('items="samples" are samples already: leave unbatch out.')
+            raise OptionError('items="samples" are samples already: leave unbatch out.')
         return DatasetSamples(sequence, named)
     return SequenceSamples(sequence, named, unbatch == "measured") if unbatch else SequenceItems(sequence, named)
 
@@ -80,7 +80,7 @@ class _Counted:
         """An item; what it raises is told with its number, and a length that changed is an error."""
         count = _length(self.sequence)
         if count != len(self):
-            raise RecipeError(
+            raise OptionError(
                 f"{type(self.sequence).__name__} had {len(self):,} items when this flow began, and has {count:,} now. "
                 "The order of an epoch rests on their number: make a new flow when it changes."
             )
@@ -106,7 +106,7 @@ def _length(sequence: Any) -> int:
     try:
         return len(sequence)
     except (TypeError, ValueError, NotImplementedError) as error:
-        raise RecipeError(
+        raise OptionError(
             f"{type(sequence).__name__} has no length{_because(error)}, so its items have no order to shuffle or to "
             "resume in. Use penstock.from_generator(lambda: …) for it."
         ) from error
@@ -247,7 +247,7 @@ class SequenceSamples(Store):
     def _check_size(self, item: Item, number: int) -> None:
         size, expected = item_size(item, number), int(self.starts[number + 1] - self.starts[number])
         if size != expected:
-            raise RecipeError(
+            raise OptionError(
                 f"item {number} has {counted(size, 'sample')}, and {expected} were expected from the "
                 f"items at the ends. "
                 'Say from_sequence(…, unbatch="measured"), which reads every item once to see how many it has.'
@@ -290,16 +290,16 @@ def check_on_items(before: Sequence[Step], step: Step) -> None:
     if isinstance(step, Map) and step.batched:
         return
     if isinstance(step, Batch):
-        raise RecipeError(
+        raise OptionError(
             "the items of this sequence are batches already: leave batch out, or use from_sequence(…, unbatch=True)."
         )
     if not isinstance(step, _ON_ITEMS):
-        raise RecipeError(
+        raise OptionError(
             f"{step.name} works on samples, and the items of this sequence are batches: use "
             "map(function, batched=True), or from_sequence(…, unbatch=True)."
         )
     if isinstance(step, Shard) and step.keep_all:
-        raise RecipeError("keep_all deals single samples: use from_sequence(…, unbatch=True) for it.")
+        raise OptionError("keep_all deals single samples: use from_sequence(…, unbatch=True) for it.")
     check_next(before, step)
 
 

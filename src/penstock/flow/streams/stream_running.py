@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, Protocol
 
 import numpy as np
 
-from penstock.errors import RecipeError
+from penstock.errors import OptionError
 from penstock.flow.budget import Allowance, process_budget
 from penstock.flow.compiling import layout_like
 from penstock.flow.making.layout import Place
@@ -175,7 +175,7 @@ class ThreadReading:
             self._changed.wait_for(lambda: self.is_closing or len(self._ready) < self._ahead())
             while not self.is_closing and not self._allowance.take(size):
                 if not self._held:
-                    raise RecipeError(
+                    raise OptionError(
                         f"the samples of one batch take {size / 2**20:,.1f} MB, and the memory budget has no room for "
                         'them. Use smaller batches, or give this flow more: Flow(…, memory="4 GB").'
                     )
@@ -297,27 +297,27 @@ SHARE_OF_BUDGET = 0.5  # for samples that wait and are shuffled; the rest is for
 _REMEDY = "Pack the samples first (penstock.pack takes any Source), and use the pack."
 
 
-class UnknownLength(RecipeError, TypeError):  # noqa: N818 - users see a RecipeError
+class UnknownLength(OptionError, TypeError):  # noqa: N818 - users see a OptionError
     """A TypeError too: `list` asks for a length first, and goes on without one after a TypeError alone."""
 
 
 def check_on_stream(before: tuple[Step, ...], step: Step) -> None:
     """Whether a step can be done on a stream at all."""
     if isinstance(step, (Where, SampleStep, Clips)):
-        raise RecipeError(f"{step.name} asks for samples by their number, and a stream has only a next one. {_REMEDY}")
+        raise OptionError(f"{step.name} asks for samples by their number, and a stream has only a next one. {_REMEDY}")
     if isinstance(step, Cache):
-        raise RecipeError(f"cache keeps samples by their number, and a stream has only a next one. {_REMEDY}")
+        raise OptionError(f"cache keeps samples by their number, and a stream has only a next one. {_REMEDY}")
     if isinstance(step, Interleave):
         if before:
-            raise RecipeError("interleave says in which order the parts of a stream are read: make it the first step.")
+            raise OptionError("interleave says in which order the parts of a stream are read: make it the first step.")
         if step.by != "auto":
-            raise RecipeError(f"interleave(by={step.by!r}): a stream is interleaved by its parts; leave `by` out.")
+            raise OptionError(f"interleave(by={step.by!r}): a stream is interleaved by its parts; leave `by` out.")
 
 
 def check_options(options: FlowOptions) -> None:
     """Whether a stream can be run so."""
     if options.on_bad_sample == "substitute":
-        raise RecipeError(f'on_bad_sample="substitute" takes another sample, and a stream has none to take. {_REMEDY}')
+        raise OptionError(f'on_bad_sample="substitute" takes another sample, and a stream has none to take. {_REMEDY}')
 
 
 class StreamRunning(Running):
@@ -350,7 +350,7 @@ class StreamRunning(Running):
                 + (", without a filter." if self._has_filter() else ".")
             )
         if math.isinf(count):
-            raise RecipeError("this flow has no end, so it has no length: add take(n), or a number to repeat().")
+            raise OptionError("this flow has no end, so it has no length: add take(n), or a number to repeat().")
         return int(count)
 
     def samples(self) -> int:
@@ -371,10 +371,10 @@ class StreamRunning(Running):
         return any(isinstance(step, Filter) for step in self._plan.steps)
 
     def _no_number(self, what: str) -> NoReturn:
-        raise RecipeError(f"{what} needs samples that can be asked for by number, and a stream has none. {_REMEDY}")
+        raise OptionError(f"{what} needs samples that can be asked for by number, and a stream has none. {_REMEDY}")
 
     def _no_resume(self) -> NoReturn:
-        raise RecipeError(f"a stream cannot be resumed exactly: a generator cannot be rewound. {_REMEDY}")
+        raise OptionError(f"a stream cannot be resumed exactly: a generator cannot be rewound. {_REMEDY}")
 
     def _counted(self) -> float | None:
         """Batches in an epoch: a number, infinity, or None where nobody knows."""
@@ -387,7 +387,7 @@ class StreamRunning(Running):
     def _deal(self, length: int | None = None) -> Deal:
         batch = self._plan.batch
         if batch is None:
-            raise RecipeError("the plan has no batch: add .batch(size).")
+            raise OptionError("the plan has no batch: add .batch(size).")
         shard = next((step for step in self._plan.steps if isinstance(step, Shard)), Shard(0, 1, False))
         return Deal(length, batch.size, batch.drop_last, shard.rank, shard.world_size, shard.keep_all)
 

@@ -14,7 +14,7 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 
 from penstock.augment.applying import guessed_kinds
-from penstock.errors import HopError, RecipeError
+from penstock.errors import HopError, OptionError
 from penstock.flow.making.chains import function_name
 from penstock.flow.state import described_function, digest
 from penstock.flow.streams.items import item_size, named_item, row_of
@@ -64,13 +64,13 @@ def from_generator(
     """
     several = tuple(functions) if isinstance(functions, Sequence) else (functions,)
     if not several:
-        raise RecipeError("from_generator needs a function that gives samples.")
+        raise OptionError("from_generator needs a function that gives samples.")
     for function in several:
         _check_function(function)
     if length is not None and length != math.inf and not _is_whole(length):
-        raise RecipeError(f"from_generator(length={length!r}) must be a whole number from 0, or math.inf.")
+        raise OptionError(f"from_generator(length={length!r}) must be a whole number from 0, or math.inf.")
     if isinstance(names, str):
-        raise RecipeError(f'names={names!r} must be several names, such as ("image", "label").')
+        raise OptionError(f'names={names!r} must be several names, such as ("image", "label").')
     return GeneratorStream(several, schema, None if names is None else tuple(names), length, unbatch)
 
 
@@ -80,12 +80,12 @@ def _is_whole(length: Any) -> bool:
 
 def _check_function(function: Any) -> None:
     if isinstance(function, Iterator):
-        raise RecipeError(
+        raise OptionError(
             f"from_generator takes the function, not the {type(function).__name__} that it gave: every epoch begins "
             "anew. Leave the parentheses out, or write from_generator(lambda: …)."
         )
     if not callable(function):
-        raise RecipeError(
+        raise OptionError(
             f"from_generator takes a function that gives samples, not {type(function).__name__}. "
             "For an iterable write from_generator(lambda: iterable)."
         )
@@ -120,7 +120,7 @@ class GeneratorStream:
             for value in values:
                 yield from self._samples(value, where, number)
                 number += 1
-        except (HopError, RecipeError):
+        except (HopError, OptionError):
             raise
         except Exception as error:
             what = "batch" if self._unbatches else "sample"
@@ -145,12 +145,12 @@ class GeneratorStream:
         if isinstance(value, np.ndarray):
             return {"image" if self.names is None else self.names[0]: value}
         if not isinstance(value, (tuple, list)):
-            raise RecipeError(
+            raise OptionError(
                 f"{where} is {type(value).__name__}; a sample is a dict, an array, or a tuple with names=(…)."
             )
         if self.names is None or len(self.names) != len(value):
             given = "no names" if self.names is None else f"names={self.names}"
-            raise RecipeError(
+            raise OptionError(
                 f"{where} is a tuple of {len(value)}, and there are {given}. "
                 'Say what they are: from_generator(…, names=("image", "label")).'
             )

@@ -146,21 +146,21 @@ def wrapped_answer(done: Done) -> Any:
 
     import cloudpickle
 
-    from penstock.errors import RecipeError
+    from penstock.errors import OptionError
     from penstock.flow.workers.messages import carried, wrapped
 
     if done.error is not None:
         return wrapped(carried(done.error))
     try:
         return wrapped(done.made)
-    except RecipeError as error:  # out of shared memory
+    except OptionError as error:  # out of shared memory
         return wrapped(carried(error))
     except (pickle.PicklingError, AttributeError, TypeError):
         pass  # such as an object of a class of the user's script, which only cloudpickle can send
     try:
         return wrapped(done.made, cloudpickle.dumps)
     except Exception as error:  # noqa: BLE001 - it is not swallowed: the training process raises it
-        refusal = RecipeError(
+        refusal = OptionError(
             f"what the functions of this flow made cannot be sent from a worker process: {type(error).__name__}: "
             f'{error}. Return arrays, numbers and texts, or use executor="thread".'
         )

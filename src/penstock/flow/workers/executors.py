@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, Protocol
 
 from numpy.typing import NDArray
 
-from penstock.errors import RecipeError
+from penstock.errors import OptionError
 from penstock.flow.making.program import Made, Program
 from penstock.flow.measuring.waits import CoreWait, lock_wait_seconds
 from penstock.flow.slots import private_memory
@@ -141,7 +141,7 @@ class Threads:
         done = self._done.get()
         if done is None:
             self._done.put(None)
-            raise RecipeError(CLOSED)
+            raise OptionError(CLOSED)
         return done
 
     def has_done(self) -> bool:

@@ -29,7 +29,7 @@ from typing import Any, NamedTuple
 import cloudpickle
 import numpy as np
 
-from penstock.errors import PenstockError, RecipeError
+from penstock.errors import OptionError, PenstockError
 from penstock.flow.making.chains import function_name
 from penstock.flow.making.layout import Layout
 from penstock.flow.making.program import Program
@@ -54,7 +54,7 @@ def new_memory(size: int, purpose: str) -> int:
         os.posix_fallocate(descriptor, 0, max(size, 1))
     except OSError as error:
         os.close(descriptor)
-        raise RecipeError(
+        raise OptionError(
             f"there is no shared memory left for {purpose}: {size / 2**20:,.1f} MB were needed ({error.strerror}). "
             'Use smaller batches, a smaller prefetch, fewer workers, or executor="thread", which needs none.'
         ) from error
@@ -319,10 +319,10 @@ def parcel_of(program: Program) -> tuple[Parcel, list[int]]:
     """The program as a parcel, and its descriptors. Functions of a script or notebook are sent as they are."""
     try:
         return wrapped(program, cloudpickle.dumps, "the program")
-    except RecipeError:
+    except OptionError:
         raise
     except Exception as error:
-        raise RecipeError(
+        raise OptionError(
             f"{_culprit(program)} cannot be sent to worker processes: {_reason(error)}. {REMEDY}"
         ) from error
 

@@ -23,7 +23,7 @@ from pathlib import Path
 from queue import Empty, SimpleQueue
 from typing import Any, Literal, NamedTuple
 
-from penstock.errors import HopError, PenstockError, RecipeError
+from penstock.errors import HopError, OptionError, PenstockError
 from penstock.flow.making.layout import Layout
 from penstock.flow.making.program import Program
 from penstock.flow.workers import messages
@@ -128,7 +128,7 @@ def _described(program: Program, task: Task) -> str:
 
 def _started(descriptor: int) -> subprocess.Popen[bytes]:
     if not sys.executable:
-        raise RecipeError(
+        raise OptionError(
             'this Python does not know its own program, so it cannot start others. Use executor="thread".'
         )
     script = str(Path(__file__).with_name("child.py"))
@@ -165,7 +165,7 @@ class Children:
         self, program: Program, kind: Kind, workers: int, *, most: int | None = None, tries_first: bool = False
     ) -> None:
         if not is_available():
-            raise RecipeError(f'executor={kind!r} needs Linux; on this system use executor="thread".')
+            raise OptionError(f'executor={kind!r} needs Linux; on this system use executor="thread".')
         self._parcel, self._descriptors = parcel_of(program)  # before anything is started
         self.kind: str = kind
         self._most = most  # processes, where a function may not be called more often at once
@@ -306,7 +306,7 @@ class Children:
             if thread is not threading.current_thread():
                 thread.join()
         self._drop_events()
-        self._events.put(Death(RecipeError(CLOSED)))
+        self._events.put(Death(OptionError(CLOSED)))
         self._let_go_of_slots()
         messages.close_all(self._descriptors)
 
@@ -429,8 +429,8 @@ class Children:
         self._slots.clear()
 
 
-def _not_loaded(error: BaseException) -> RecipeError:
-    failure = RecipeError(
+def _not_loaded(error: BaseException) -> OptionError:
+    failure = OptionError(
         f"a worker process could not load this flow: {type(error).__name__}: {error}. Modules that functions and "
         'sources come from must be importable there too; or use executor="thread".'
     )

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, NamedTuple, TypeGuard
 
-from penstock.errors import PenstockError, RecipeError
+from penstock.errors import OptionError, PenstockError
 from penstock.flow.making.chains import function_name
 from penstock.flow.making.layout import Layout, Rows
 from penstock.flow.making.limiting import functions_of, least_limit, limited
@@ -164,7 +164,7 @@ def _measured(program: Program, functions: list[str]) -> Choice:
 
     try:
         close_all(parcel_of(program)[1])
-    except RecipeError as error:
+    except OptionError as error:
         return Choice("thread", f"{measured}, but {error}")
     return Choice("process", measured)
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from penstock.codecs.headers import UnreadableImage, read_header
-from penstock.errors import DataError, Problem, RecipeError, nearest
+from penstock.errors import DataError, OptionError, Problem, nearest
 from penstock.formats.columns.options import ColumnOptions
 from penstock.formats.columns.pixel_shapes import pixel_order
 from penstock.formats.columns.tables import Holds, Table
@@ -152,7 +152,7 @@ def _image_column(table: Table, used: set[str]) -> str | None:
     if by_name is not None or len(candidates) < 2:
         return by_name or (candidates[0] if candidates and _is_sure(table, candidates[0]) else None)
     if said or all(_is_sure(table, name) for name in candidates):
-        raise RecipeError(f"{table.where} has several columns of images: {', '.join(candidates)}. Say which: image=…")
+        raise OptionError(f"{table.where} has several columns of images: {', '.join(candidates)}. Say which: image=…")
     return None
 
 

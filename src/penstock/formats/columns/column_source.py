@@ -10,7 +10,7 @@ import numpy as np
 import xxhash
 from numpy.typing import NDArray
 
-from penstock.errors import DataError, Problem, RecipeError
+from penstock.errors import DataError, OptionError, Problem
 from penstock.formats.columns.agreeing import agreed, null_warnings
 from penstock.formats.columns.choosing import Taken, choose
 from penstock.formats.columns.labelling import class_numbers, listed_classes, vector_classes
@@ -179,7 +179,7 @@ class ColumnSource(Store):
             there = ", ".join(["key", "group", *self.taken])
             raise KeyError(f"no column {name!r}; there are {there}.")
         if self.schema[name].kind in ("image", "boxes"):
-            raise RecipeError(f"field {name!r} has another length in every sample; read it sample by sample.")
+            raise OptionError(f"field {name!r} has another length in every sample; read it sample by sample.")
         return self.gather(name, np.arange(len(self), dtype=np.int64))
 
     @property
@@ -323,7 +323,7 @@ class ColumnSource(Store):
             return {}, vector_classes(self._tables, boxed or self._vector(), names)
         numbers, classes = class_numbers(self._tables, label.column, names or label.holds.classes or None)
         if boxed is not None and vector_classes(self._tables, boxed, names) != classes:
-            raise RecipeError(
+            raise OptionError(
                 f"{label.column!r} and {boxed.column!r} have different classes, and a source has one list of them. "
                 'Leave one out (label="" or boxes=""), or pass classes that hold for both.'
             )

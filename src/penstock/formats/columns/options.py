@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any
 
-from penstock.errors import RecipeError, nearest, one_of
+from penstock.errors import OptionError, nearest, one_of
 from penstock.formats.paths import PathLike
 from penstock.formats.reading import parse_classes
 from penstock.samples import Field
@@ -49,7 +49,7 @@ class ColumnOptions:
         one_of("box_format", self.box_format, BOX_FORMATS)
         one_of("channels", self.channels, CHANNELS)
         if self.fields is not None and not isinstance(self.fields, Mapping):
-            raise RecipeError(
+            raise OptionError(
                 f"fields={self.fields!r} must say the column of each field, such as {{'age': 'age_years'}}."
             )
         parse_classes(self.classes)
@@ -76,5 +76,5 @@ def column_options(kind: str, given: Mapping[str, Any]) -> ColumnOptions:
     legal = [field.name for field in fields(ColumnOptions)]
     for name in given:
         if name not in legal:
-            raise RecipeError(f"{kind} has no option {name!r}.{nearest(name, legal)} Options: {', '.join(legal)}.")
+            raise OptionError(f"{kind} has no option {name!r}.{nearest(name, legal)} Options: {', '.join(legal)}.")
     return ColumnOptions(**given)

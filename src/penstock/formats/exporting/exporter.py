@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from penstock.errors import RecipeError
+from penstock.errors import OptionError
 from penstock.formats.exporting.journal import ExportJournal, FinishedPiece
 from penstock.formats.exporting.manifest import EXPORT, Export, files_of, read_export, refuse_if_touched, write_manifest
 from penstock.formats.exporting.names import Names, clean
@@ -100,7 +100,7 @@ class _Exporter(Writer[FinishedPiece]):
         default = "jpeg" if self._stores_video() else self.source.default_codec
         if self.source.parts is not None:
             if options.executor == "process":
-                raise RecipeError("executor process is for sources with random access; rasters and videos use threads.")
+                raise OptionError("executor process is for sources with random access; rasters and videos use threads.")
             options = replace(options, codec=default if options.codec == AUTO else options.codec)
         rendering = self.format.rendering()
         return Preparation(

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from penstock.codecs.images import DEFAULT_QUALITY
-from penstock.errors import RecipeError, nearest, one_of
+from penstock.errors import OptionError, nearest, one_of
 from penstock.formats.registry import written_formats
 from penstock.samples import Store
 from penstock.storage.writing.options import AUTO, RUNNING, SampleOptions
@@ -76,19 +76,19 @@ class ExportOptions:
         legal = (AUTO, *written_formats()[self.to].layouts)
         if self.layout not in legal:
             others = [f"{layout} ({to})" for to, one in written_formats().items() for layout in one.layouts]
-            raise RecipeError(
+            raise OptionError(
                 f"layout={self.layout!r} is not a layout of {self.to}, which has {', '.join(legal)}."
                 f"{nearest(str(self.layout), legal)} Layouts of all formats: {', '.join(others)}."
             )
 
     def _check_codec(self) -> None:
         if self.to == "numpy" and self.codec not in (AUTO, "raw"):
-            raise RecipeError(f"codec={self.codec!r} does not fit numpy, whose arrays hold pixels. Leave it out.")
+            raise OptionError(f"codec={self.codec!r} does not fit numpy, whose arrays hold pixels. Leave it out.")
         if self.codec == "raw" and (self.to not in ("numpy", "hdf5") or self.layout == "deepethogram"):
             what = "the layout deepethogram" if self.layout == "deepethogram" else self.to
-            raise RecipeError(f"codec='raw' does not fit {what}: its images are files. Use jpeg, png or webp.")
+            raise OptionError(f"codec='raw' does not fit {what}: its images are files. Use jpeg, png or webp.")
         if self.layout == "deepethogram" and self.codec == "webp":
-            raise RecipeError("codec='webp' does not fit the layout deepethogram. Use jpeg or png.")
+            raise OptionError("codec='webp' does not fit the layout deepethogram. Use jpeg or png.")
 
     def _check_shards(self) -> None:
         for name, most in (("shard_samples", 10**9), ("shard_mb", 1 << 20)):
@@ -96,9 +96,9 @@ class ExportOptions:
             if value is None:
                 continue
             if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= most:
-                raise RecipeError(f"{name}={value!r} must be a whole number from 1 to {most:,}.")
+                raise OptionError(f"{name}={value!r} must be a whole number from 1 to {most:,}.")
             if self.to not in SHARDED:
-                raise RecipeError(f"{name} is for {', '.join(SHARDED)}; {self.to} has no shards. Leave it out.")
+                raise OptionError(f"{name} is for {', '.join(SHARDED)}; {self.to} has no shards. Leave it out.")
 
     @property
     def worker_count(self) -> int:
@@ -128,7 +128,7 @@ def make_options(given: Mapping[str, Any]) -> ExportOptions:
     legal = [field.name for field in fields(ExportOptions)]
     for name in given:
         if name not in legal:
-            raise RecipeError(f"export has no option {name!r}.{nearest(name, legal)} Options: {', '.join(legal)}.")
+            raise OptionError(f"export has no option {name!r}.{nearest(name, legal)} Options: {', '.join(legal)}.")
     codec = given.get("codec", AUTO)
     return ExportOptions(**{**given, "codec": SPELLINGS.get(codec, codec)})
 
@@ -145,7 +145,7 @@ def check_folder_name(path: str | Path) -> None:
     """An export is a folder, and its name must not promise a file."""
     ending = Path(path).suffix.lower()
     if ending in FILE_ENDINGS:
-        raise RecipeError(
+        raise OptionError(
             f"an export is a folder, and {path} is named like a {ending} file. Choose a name such as "
             f"{Path(path).with_suffix('')}."
         )

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from penstock.errors import RecipeError
+from penstock.errors import OptionError
 from penstock.geometry import Boxes, as_boxes
 from penstock.samples import Field, Sample, Schema
 from penstock.wording import counted
@@ -75,12 +75,12 @@ def roles_of(schema: Schema) -> Roles:
 
 def need_image(roles: Roles, to: str) -> None:
     if roles.image is None:
-        raise RecipeError(f"{to} is for images, and these samples have none. Use tfrecord, hdf5, webdataset or numpy.")
+        raise OptionError(f"{to} is for images, and these samples have none. Use tfrecord, hdf5, webdataset or numpy.")
 
 
 def need_boxes(roles: Roles, to: str) -> None:
     need_image(roles, to)
     if roles.boxes is None:
-        raise RecipeError(
+        raise OptionError(
             f"{to} is for boxes, and these samples have none. Use directory, which writes a table of labels."
         )

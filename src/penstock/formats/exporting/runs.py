@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from penstock.errors import RecipeError
+from penstock.errors import OptionError
 from penstock.samples import Segment, Store, Subset
 from penstock.samples.schema import ordered_names
 from penstock.storage.blocks import Blocks
@@ -76,8 +76,8 @@ def _checked_names(splits: NDArray[np.object_]) -> list[str]:
     """The names in their usual order; each becomes a part of file names."""
     names = {str(name or "") for name in set(splits.tolist())}
     if "" in names:
-        raise RecipeError("the source names a split for some samples and none for others; fill it in.")
+        raise OptionError("the source names a split for some samples and none for others; fill it in.")
     for name in names:
         if not name.replace("-", "_").isidentifier():
-            raise RecipeError(f"the split {name!r} cannot be part of a file's name; use letters, digits and _.")
+            raise OptionError(f"the split {name!r} cannot be part of a file's name; use letters, digits and _.")
     return ordered_names(sorted(names))

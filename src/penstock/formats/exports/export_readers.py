@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from penstock.errors import RecipeError
+from penstock.errors import OptionError
 from penstock.formats.columns.column_source import ColumnSource
 from penstock.formats.exports.export_manifest import export_facts
 from penstock.formats.exports.exported import Exported
@@ -20,7 +20,7 @@ def open_export(folder: Path | str, **options: Any) -> Store:
     written = {} if facts is None else written_formats()
     read = None if facts is None or facts.to not in written else written[facts.to].open_export
     if facts is None or read is None:
-        raise RecipeError(f"{folder} has no export.yaml that says how to read it.")
+        raise OptionError(f"{folder} has no export.yaml that says how to read it.")
     source: Any = read(folder, facts, options)
     described: Any = source.source if isinstance(source, Exported) else source
     # Where each keeps what `made_from` says.

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from penstock.errors import RecipeError, require
+from penstock.errors import OptionError, require
 from penstock.formats.exporting.pieces import Brief, Finished, Limits, Piece, PieceWriter, csv_line
 from penstock.formats.exporting.rendering import KEPT_KINDS, Rendering
 from penstock.formats.exporting.shard_files import shard_name
@@ -48,10 +48,10 @@ class Hdf5:
         self.brief, self.roles, options = brief, brief.roles, brief.options
         self.for_deepethogram = options.layout == "deepethogram"
         if self.for_deepethogram and not self.roles.is_video:
-            raise RecipeError("layout deepethogram is for frames of videos, and these samples are none.")
+            raise OptionError("layout deepethogram is for frames of videos, and these samples are none.")
         self.sharded = options.shard_samples is not None or options.shard_mb is not None
         if self.sharded and self.roles.is_video:
-            raise RecipeError("HDF5 has one file for each video; leave shard_samples and shard_mb out.")
+            raise OptionError("HDF5 has one file for each video; leave shard_samples and shard_mb out.")
         size = None if options.shard_mb is None else options.shard_mb << 20
         self.limits = Limits(options.shard_samples, size)
 
@@ -70,7 +70,7 @@ class Hdf5:
 
     def begin(self, piece: Piece) -> PieceWriter:
         if piece.place and not self.sharded:
-            raise RecipeError(
+            raise OptionError(
                 f"the frames of {piece.unit} do not follow one another in this source, and a file is written at once. "
                 "Pack it sorted by video, or export to directory."
             )

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from penstock.errors import RecipeError
+from penstock.errors import OptionError
 from penstock.formats.exporting.pieces import Brief, Piece
 from penstock.samples import Field
 from penstock.storage.writing.preparing import Row
@@ -83,7 +83,7 @@ def pixel_column(name: str, first: Row) -> Column:
 
     def value(row: Row) -> NDArray[np.uint8]:
         if (row.height, row.width) != (height, width):
-            raise RecipeError(
+            raise OptionError(
                 f"codec raw needs one size for all images: {row.values['key']} has {row.width}x{row.height} px and the "
                 f"first had {width}x{height}. Pass size='WIDTHxHEIGHT', or use another codec."
             )

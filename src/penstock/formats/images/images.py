@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from penstock.codecs.images import decode_image
-from penstock.errors import DataError, Problem, RecipeError, one_of
+from penstock.errors import DataError, OptionError, Problem, one_of
 from penstock.formats.boxes.locating import read_sizes, unreadable
 from penstock.formats.grouping import groups_of, is_pattern, text_column
 from penstock.formats.images.image_lists import ImageList, folder_list, has_class_folders, named_list, plain_list
@@ -62,7 +62,7 @@ class Images(Store):
         root = os.fspath(path).rstrip("/") or "/"
         if Path(root).is_dir():
             if images is not None or split_from is not None or (group_from is not None and not is_pattern(group_from)):
-                raise RecipeError(
+                raise OptionError(
                     "images and columns for group or split belong to a table of images; this is a folder."
                 )
             listed = _list_folder(root, label_from_name, labels, names)
@@ -155,7 +155,7 @@ class Images(Store):
 def _list_folder(root: str, label_from_name: str | None, labels: str, classes: tuple[str, ...] | None) -> ImageList:
     if label_from_name is not None:
         if labels != "auto":
-            raise RecipeError(f"label_from_name and labels={labels!r} exclude each other.")
+            raise OptionError(f"label_from_name and labels={labels!r} exclude each other.")
         return named_list(root, NamePattern(label_from_name, "label"), classes)
     if labels == "folders" or (labels == "auto" and has_class_folders(root)):
         return folder_list(root, classes)

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from penstock.errors import DataError, Problem, RecipeError
+from penstock.errors import DataError, OptionError, Problem
 from penstock.formats.paths import PathLike
 from penstock.formats.reading import parse_classes
 
@@ -93,7 +93,7 @@ def _numbered(numbers: set[int], by_number: Mapping[int, str | None], others: li
     if not numbers:
         return ClassNumbers((), False, first)
     if max(numbers) - first >= MOST_CLASSES:
-        raise RecipeError(
+        raise OptionError(
             f"a label is {max(numbers):,}: that is no class. "
             'Say what it is: fields={"label": ps.Field("<its name in the files>", "number", "int64"), …}.'
         )

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from penstock.errors import DataError, Problem, RecipeError
+from penstock.errors import DataError, OptionError, Problem
 from penstock.formats.columns.column_source import ColumnSource
 from penstock.formats.columns.grouped_arrays import Named, tables_of
 from penstock.formats.columns.options import ColumnOptions, column_options
@@ -57,7 +57,7 @@ def _is_array(value: Any) -> bool:
 def _in_memory(images: Any, labels: Any, options: ColumnOptions) -> list[Table]:
     if isinstance(images, Mapping):
         if labels is not None:
-            raise RecipeError("labels belongs to one array of images; here are several by name: put it among them.")
+            raise OptionError("labels belongs to one array of images; here are several by name: put it among them.")
         return tables_of("", None, {name: _named(value, name) for name, value in images.items()}, options)
     return tables_of("", None, _pair(np.asarray(images), labels), options)
 
@@ -108,10 +108,10 @@ def _arrays(path: Path, labels: Any, count: int) -> dict[str, Named]:
     else:
         array = load_npy(path)
         if labels is not None and count > 1:
-            raise RecipeError(f"labels belongs to one file of images, and here are {count:,}.")
+            raise OptionError(f"labels belongs to one file of images, and here are {count:,}.")
         if labels is not None or array.ndim > 1:
             return _pair(array, labels)
         found = {path.stem: array}
     if labels is not None:
-        raise RecipeError("labels belongs to one .npy file of images; a .npz file and a folder name theirs.")
+        raise OptionError("labels belongs to one .npy file of images; a .npz file and a folder name theirs.")
     return {name: _named(array, name, str(path)) for name, array in found.items()}

@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from penstock.errors import RecipeError
+from penstock.errors import OptionError
 from penstock.formats.exporting.pieces import MANY_FILES, Brief, Finished, Piece, PieceWriter
 from penstock.formats.exporting.rendering import Rendering
 from penstock.formats.numpy.npy_writer import NpyFile, finish_header, write_texts
@@ -100,7 +100,7 @@ class _RowWriter:
     def _add_pixels(self, name: str, row: Row) -> None:
         shape, known = (row.height, row.width, 3), self._file(name).row_shape
         if known is not None and known != shape:
-            raise RecipeError(
+            raise OptionError(
                 f"an array needs one size for all images: {row.values['key']} has {row.width}x{row.height} px and the "
                 f"first had {known[1]}x{known[0]}. Pass size='WIDTHxHEIGHT', or export to hdf5 or directory."
             )

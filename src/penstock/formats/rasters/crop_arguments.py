@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from penstock.codecs.map_files import check_drivers
-from penstock.errors import DataError, Problem, RecipeError, nearest
+from penstock.errors import DataError, OptionError, Problem, nearest
 from penstock.formats.boxes.annotation_files import read_rows
 from penstock.formats.boxes.rows import ImageName, Rows
 from penstock.formats.paths import PathLike
@@ -54,7 +54,7 @@ DEFAULTS = CropArguments()
 def one_name(name: str, value: Any, other_name: str, other: Any) -> Any:
     """The value of an argument that has two names, of which one may be used."""
     if value is not None and other is not None:
-        raise RecipeError(f"split_raster: {name} and {other_name} are the same argument. Pass one of them.")
+        raise OptionError(f"split_raster: {name} and {other_name} are the same argument. Pass one of them.")
     return other if value is None else value
 
 
@@ -72,7 +72,7 @@ def read_arguments(
     given = _with_places(keywords, places)
     if base_dir is not None:
         if given.save_dir not in (DEFAULTS.save_dir, base_dir):
-            raise RecipeError("split_raster: base_dir and save_dir are the same argument. Pass one of them.")
+            raise OptionError("split_raster: base_dir and save_dir are the same argument. Pass one of them.")
         given = replace(given, save_dir=base_dir)
     _check_types(given)
     return replace(
@@ -85,10 +85,10 @@ def _in_order(raster: Any, annotations: Any) -> tuple[Any, Any]:
     if _names_raster(annotations) and not _names_raster(raster):
         raster, annotations = annotations, raster
     if raster is None:
-        raise RecipeError("split_raster needs a raster: pass its path as the first argument, or as path_to_raster.")
+        raise OptionError("split_raster needs a raster: pass its path as the first argument, or as path_to_raster.")
     if not isinstance(raster, str | os.PathLike):
         kind = type(raster).__name__
-        raise RecipeError(f"split_raster: the raster must be a path, not {kind}. Save an array as an image first.")
+        raise OptionError(f"split_raster: the raster must be a path, not {kind}. Save an array as an image first.")
     return raster, annotations
 
 
@@ -100,17 +100,17 @@ def _with_places(keywords: CropArguments, places: Sequence[Any]) -> CropArgument
     if not places:
         return keywords
     if not isinstance(places[0], str | os.PathLike | int | float) or isinstance(places[0], bool):
-        raise RecipeError(
+        raise OptionError(
             f"split_raster: the third argument is {type(places[0]).__name__}; it must be the patch size or a folder. "
             "Pass root_dir, patch_size, save_dir and the rest by name; an array (numpy_image) must be saved first."
         )
     names = _PLACES if isinstance(places[0], int | float) else _OLD_PLACES
     if len(places) > len(names):
-        raise RecipeError(f"split_raster takes at most {len(names) + 2} arguments by place. Pass the rest by name.")
+        raise OptionError(f"split_raster takes at most {len(names) + 2} arguments by place. Pass the rest by name.")
     by_place = dict(zip(names, places, strict=False))
     for name in by_place:
         if getattr(keywords, name) != getattr(DEFAULTS, name):
-            raise RecipeError(f"split_raster: {name} is given by place ({by_place[name]!r}) and by name.")
+            raise OptionError(f"split_raster: {name} is given by place ({by_place[name]!r}) and by name.")
     return replace(keywords, **by_place)
 
 
@@ -124,7 +124,7 @@ def _check_types(given: CropArguments) -> None:
     for name, (kind, words) in expected.items():
         value = getattr(given, name)
         if not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool):
-            raise RecipeError(f"split_raster: {name}={value!r} must be {words}.")
+            raise OptionError(f"split_raster: {name}={value!r} must be {words}.")
 
 
 def _looked_for(path: Path, root_dir: PathLike | None) -> Path:
@@ -144,14 +144,14 @@ def _annotations_in(annotations: Any, root_dir: PathLike | None) -> Any:
 def checked_options(options: dict[str, Any]) -> dict[str, Any]:
     """Options of `Rasters` that were passed on; others are refused by name."""
     if "numpy_image" in options:
-        raise RecipeError("split_raster reads files: save numpy_image as an image, and pass its path.")
+        raise OptionError("split_raster reads files: save numpy_image as an image, and pass its path.")
     legal = [name for name in inspect.signature(Rasters).parameters if name not in _OTHER_NAMES]
     own = [field.name for field in fields(CropArguments)]
     for name in options:
         if name in _OTHER_NAMES:
-            raise RecipeError(f"split_raster has no option {name!r}; here it is {_OTHER_NAMES[name]!r}.")
+            raise OptionError(f"split_raster has no option {name!r}; here it is {_OTHER_NAMES[name]!r}.")
         if name not in legal:
-            raise RecipeError(f"split_raster has no option {name!r}.{nearest(name, [*own, *legal])}")
+            raise OptionError(f"split_raster has no option {name!r}.{nearest(name, [*own, *legal])}")
     return options
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from penstock.codecs.images import encode_image
-from penstock.errors import DataError, Problem, RecipeError
+from penstock.errors import DataError, OptionError, Problem
 from penstock.formats.paths import PathLike
 from penstock.formats.rasters.crop_arguments import (
     DEFAULTS,
@@ -132,10 +132,10 @@ def _check_outputs(outputs: Sequence[Path], inputs: Sequence[Any], overwrite: bo
     sources = {Path(given).resolve() for given in inputs if isinstance(given, str | os.PathLike)}
     for path in outputs:
         if path.resolve() in sources:
-            raise RecipeError(f"{path} is what the crops are made from. Choose another save_dir.")
+            raise OptionError(f"{path} is what the crops are made from. Choose another save_dir.")
     there = [path for path in outputs if path.exists()]
     if there and not overwrite:
-        raise RecipeError(
+        raise OptionError(
             f"{len(there):,} of {counted(len(outputs), 'file', 'is')} already there, such as {there[0]}. "
             "Choose another save_dir or pass overwrite=True."
         )

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from penstock.errors import Problem, RecipeError, one_of
+from penstock.errors import OptionError, Problem, one_of
 from penstock.formats.rasters.raster_files import RasterFile
 from penstock.formats.rasters.tile_boxes import TileBoxes
 from penstock.geometry import TileGrid
@@ -34,9 +34,9 @@ class TileOptions:
     def __post_init__(self) -> None:
         one_of("lost_boxes", self.lost_boxes, LOST_BOXES)
         if not 0 <= self.min_kept < 1:
-            raise RecipeError(f"min_kept={self.min_kept} must be a fraction from 0 to below 1, such as 0.5.")
+            raise OptionError(f"min_kept={self.min_kept} must be a fraction from 0 to below 1, such as 0.5.")
         if self.gsd is not None and (isinstance(self.gsd, bool) or not 0 < self.gsd < math.inf):
-            raise RecipeError(f"gsd={self.gsd!r} must be metres in a pixel, such as 0.1.")
+            raise OptionError(f"gsd={self.gsd!r} must be metres in a pixel, such as 0.1.")
         self.grid(1, 1)
 
     def grid(self, width: int, height: int, ratio: float = 1.0) -> TileGrid:

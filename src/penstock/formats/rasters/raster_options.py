@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from penstock.codecs.map_files import check_drivers
-from penstock.errors import RecipeError
+from penstock.errors import OptionError
 
 # Two in a hundred on either side: roofs and shadows do not decide how bright the trees are.
 DEFAULT_PERCENTILES = (2.0, 98.0)
@@ -68,9 +68,9 @@ def parse_bands(bands: object) -> tuple[int, ...] | None:
     try:
         numbers = tuple(int(number) for number in given)
     except (TypeError, ValueError) as error:
-        raise RecipeError(f"bands={bands!r} are not numbers such as '1,2,3'.") from error
+        raise OptionError(f"bands={bands!r} are not numbers such as '1,2,3'.") from error
     if len(numbers) not in (1, 3) or min(numbers) < 1:
-        raise RecipeError(f"bands={bands!r} must be one band (grey) or three (red, green, blue), counted from 1.")
+        raise OptionError(f"bands={bands!r} must be one band (grey) or three (red, green, blue), counted from 1.")
     return numbers
 
 
@@ -86,16 +86,16 @@ def parse_scale(scale: object) -> Scale:
             return Scale(percentiles=_percentiles(float(percentiles[1]), float(percentiles[2])), always=True)
         scale = scale.split(",")
     if not isinstance(scale, Sequence) or len(scale) != 2:
-        raise RecipeError(f"scale={scale!r} must be {_SCALES}.")
+        raise OptionError(f"scale={scale!r} must be {_SCALES}.")
     low, high = (_number(value, "scale", _SCALES) for value in scale)
     if not low < high:
-        raise RecipeError(f"scale={low:g},{high:g}: the first value becomes 0 and must be below the second.")
+        raise OptionError(f"scale={low:g},{high:g}: the first value becomes 0 and must be below the second.")
     return Scale(values=(low, high), always=True)
 
 
 def _percentiles(low: float, high: float) -> tuple[float, float]:
     if not 0 <= low < high <= 100:
-        raise RecipeError(f"scale='{low:g}-{high:g}': percentiles go from 0 to 100, the lower one first.")
+        raise OptionError(f"scale='{low:g}-{high:g}': percentiles go from 0 to 100, the lower one first.")
     return low, high
 
 
@@ -103,4 +103,4 @@ def _number(value: object, name: str, expected: str) -> float:
     try:
         return float(value)  # type: ignore[arg-type]  # what cannot become a number is the error that is caught
     except (TypeError, ValueError) as error:
-        raise RecipeError(f"{name}={value!r} must be {expected}.") from error
+        raise OptionError(f"{name}={value!r} must be {expected}.") from error

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from penstock.errors import DataError, Problem, RecipeError
+from penstock.errors import DataError, OptionError, Problem
 from penstock.formats.paths import IMAGE_ENDINGS, PathLike, expand, files_below
 from penstock.formats.patterns import NamePattern
 from penstock.formats.provenance import provenance
@@ -287,7 +287,7 @@ def _refuse_unused(given: Mapping[str, object]) -> None:
     usual = inspect.signature(Rasters.__init__).parameters
     used = [name for name, value in given.items() if value != usual[name].default]
     if used:
-        raise RecipeError(
+        raise OptionError(
             f"{', '.join(used)}: this is about boxes, and there are none. Pass boxes too, or leave it out."
         )
 

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from penstock.codecs.headers import sniff
-from penstock.errors import RecipeError, nearest
+from penstock.errors import OptionError, nearest
 from penstock.formats.tfrecord.example_reading import Values
 from penstock.samples import Field
 
@@ -83,11 +83,11 @@ def _wanted_from(plain: Mapping[str, Any]) -> Wanted:
 
 
 def layout_of(examples: Sequence[Example], given: Given | None) -> Layout:
-    """The layout that the first records have, or that the user gives; RecipeError names the features that there are."""
+    """The layout that the first records have, or that the user gives; OptionError names the features that there are."""
     there = _joined(examples)
     wanted = _recognised(there) if given is None else [_given(name, one, there) for name, one in given.items()]
     if not wanted:
-        raise RecipeError(
+        raise OptionError(
             f"none of the features is known by its name: {described(there)}. "
             'Say what they are, such as fields={"image": "img_bytes", "label": "y"}.'
         )
@@ -181,7 +181,7 @@ def _given(name: str, one: Any, there: Example) -> Wanted:
         return _class(name, one, there) if name == "label" else _inferred(name, one, there[one])
     features = tuple(one)
     if len(features) != 4 or not all(isinstance(feature, str) for feature in features):
-        raise RecipeError(
+        raise OptionError(
             f"fields[{name!r}]={one!r}: write the name of a feature, a ps.Field with that name, "
             "or for boxes the names of four: xmin, ymin, xmax, ymax."
         )
@@ -192,7 +192,7 @@ def _given(name: str, one: Any, there: Example) -> Wanted:
 
 def _check_there(name: str, feature: str, there: Example) -> None:
     if feature not in there:
-        raise RecipeError(
+        raise OptionError(
             f"fields[{name!r}]={feature!r}: the first records have no such feature. There are {described(there)}."
             f"{nearest(feature, list(there))}"
         )
@@ -201,7 +201,7 @@ def _check_there(name: str, feature: str, there: Example) -> None:
 def _stated(name: str, field: Field, there: Example) -> Wanted:
     """A Field whose name is that of the feature; the sample has it under the other name."""
     if field.kind == "boxes":
-        raise RecipeError(f"fields[{name!r}]: boxes are four features: (xmin, ymin, xmax, ymax).")
+        raise OptionError(f"fields[{name!r}]: boxes are four features: (xmin, ymin, xmax, ymax).")
     if field.kind == "class":
         return _class(name, field.name, there)
     if field.kind == "image" and field.shape is not None:
@@ -212,7 +212,7 @@ def _stated(name: str, field: Field, there: Example) -> Wanted:
 def _pixel_shape(name: str, shape: tuple[int | None, ...]) -> tuple[int, int, int]:
     height, width, channels = (*shape, 1)[:3] if len(shape) in (2, 3) else (None, None, None)
     if height is None or width is None or channels not in (1, 3):
-        raise RecipeError(f"fields[{name!r}]: plain pixels are H×W, H×W×1 or H×W×3, and the shape is {shape}.")
+        raise OptionError(f"fields[{name!r}]: plain pixels are H×W, H×W×1 or H×W×3, and the shape is {shape}.")
     return height, width, channels
 
 
@@ -225,7 +225,7 @@ def _inferred(name: str, feature: str, values: Values) -> Wanted:
         return Wanted(Field(name, "image"), (feature,))
     if _is_text(values):
         return Wanted(Field(name, "text"), (feature,))
-    raise RecipeError(
+    raise OptionError(
         f"fields[{name!r}]={feature!r}: these bytes are neither an image nor text. For a tensor say what it is: "
         f'ps.Field({feature!r}, "array", "uint8", (28, 28, 1)).'
     )

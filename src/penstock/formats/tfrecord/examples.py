@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from penstock.errors import RecipeError
+from penstock.errors import OptionError
 
 # A tag is the number of a field and the type that it has on the wire.
 _COUNTED_1, _COUNTED_2 = b"\x0a", b"\x12"
@@ -131,7 +131,7 @@ def _encoded_array(name: str, array: NDArray[Any]) -> tuple[str, bytes]:
         return "floats", _packed(array.astype("<f4").tobytes())
     if array.dtype.kind in "SU":
         return "bytes", _bytes_list(name, array.ravel().tolist())
-    raise RecipeError(
+    raise OptionError(
         f"feature {name!r}: an Example holds bytes, text, float32 or int64; these are {array.dtype} values."
     )
 
@@ -145,7 +145,7 @@ def _as_bytes(name: str, value: Any) -> bytes:
         return value.encode()
     if isinstance(value, bytes | bytearray | memoryview):
         return bytes(value)
-    raise RecipeError(f"feature {name!r}: a list of bytes or text also holds {type(value).__name__}.")
+    raise OptionError(f"feature {name!r}: a list of bytes or text also holds {type(value).__name__}.")
 
 
 def _packed(numbers: bytes) -> bytes:

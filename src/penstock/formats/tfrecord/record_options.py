@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from penstock.errors import RecipeError, one_of
+from penstock.errors import OptionError, one_of
 from penstock.formats.indexed.class_numbers import ClassNumbers, First, Stored, class_numbers, stated_classes
 from penstock.formats.paths import PathLike
 from penstock.formats.tfrecord.example_fields import Given, Layout
@@ -30,7 +30,7 @@ class RecordOptions:
         one_of("compression", self.compression, COMPRESSIONS)
         one_of("box_units", self.box_units, BOX_UNITS)
         if self.first_class not in ("auto", 0, 1):
-            raise RecipeError(f"first_class={self.first_class!r} is not one of auto, 0, 1.")
+            raise OptionError(f"first_class={self.first_class!r} is not one of auto, 0, 1.")
 
     @property
     def given(self) -> Given | None:

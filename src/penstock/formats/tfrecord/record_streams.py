@@ -10,7 +10,7 @@ from itertools import islice
 from typing import IO, NamedTuple, Protocol
 
 from penstock.codecs.headers import UnreadableImage, read_header
-from penstock.errors import DataError, HopError, Problem, RecipeError
+from penstock.errors import DataError, HopError, OptionError, Problem
 from penstock.formats.indexed.class_numbers import ClassNumbers
 from penstock.formats.indexed.kept_indexes import index_name
 from penstock.formats.indexed.mapped_files import FileState
@@ -166,6 +166,6 @@ def _unnumbered(wanted: Wanted) -> Wanted:
     (number, text), name = wanted.features, wanted.field.name
     if name == "box_label":
         if not number:
-            raise RecipeError("a stream of boxes with named classes needs to know all of them: pass classes=[…].")
+            raise OptionError("a stream of boxes with named classes needs to know all of them: pass classes=[…].")
         return Wanted(wanted.field, (number,))
     return Wanted(Field(name, "number", "int64"), (number,)) if number else Wanted(Field(name, "text"), (text,))

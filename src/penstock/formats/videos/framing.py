@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from penstock.codecs.resizing import resized
-from penstock.errors import RecipeError, one_of
+from penstock.errors import OptionError, one_of
 from penstock.geometry import Window, parse_size
 
 FITS = ("stretch", "pad", "crop")
@@ -70,9 +70,9 @@ def _parse_crop(crop: object) -> Window | None:
     try:
         x, y, width, height = (int(value) for value in values)  # type: ignore[attr-defined]
     except (TypeError, ValueError) as error:
-        raise RecipeError(f"crop={crop!r} is not x,y,width,height in whole pixels, such as 40,0,560,480.") from error
+        raise OptionError(f"crop={crop!r} is not x,y,width,height in whole pixels, such as 40,0,560,480.") from error
     if x < 0 or y < 0 or width < 1 or height < 1:
-        raise RecipeError(f"crop={crop!r} must begin inside the frame and be at least 1 pixel wide and high.")
+        raise OptionError(f"crop={crop!r} must begin inside the frame and be at least 1 pixel wide and high.")
     return Window(x, y, width, height)
 
 

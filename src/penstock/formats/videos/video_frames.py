@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from penstock.errors import DataError, Problem, RecipeError
+from penstock.errors import DataError, OptionError, Problem
 from penstock.formats.grouping import groups_of, is_pattern
 from penstock.formats.videos.framing import Framing
 from penstock.formats.videos.label_matching import LabelSet
@@ -128,7 +128,7 @@ def parts_of(
 ) -> tuple[list[VideoPart], list[Problem]]:
     """One part for each video, with its group; names that do not fit the pattern are problems."""
     if group_from is not None and not is_pattern(group_from):
-        raise RecipeError(f"group_from={group_from!r} must be a name pattern for videos, such as '{{animal}}_*'.")
+        raise OptionError(f"group_from={group_from!r} must be a name pattern for videos, such as '{{animal}}_*'.")
     names = [video.name for video in videos]
     groups, problems = groups_of(names, [video.path.as_posix() for video in videos], None, group_from)
     per_video = [None] * len(videos) if labels is None else labels.per_video

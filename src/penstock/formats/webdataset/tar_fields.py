@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from penstock.codecs.headers import UnreadableImage, read_header
 from penstock.codecs.npy import load_npy
-from penstock.errors import RecipeError, nearest
+from penstock.errors import OptionError, nearest
 from penstock.samples import RESERVED, Field
 from penstock.storage.documents import load_json
 
@@ -112,14 +112,14 @@ def given(fields: Given, first: Sequence[Files]) -> list[Wanted]:
 def _given(name: str, one: Any, first: Sequence[Files]) -> Wanted:
     stated = one.name if isinstance(one, Field) else one
     if not isinstance(stated, str):
-        raise RecipeError(f'fields[{name!r}]={one!r}: write an ending such as "jpg", "json:label", or a ps.Field.')
+        raise OptionError(f'fields[{name!r}]={one!r}: write an ending such as "jpg", "json:label", or a ps.Field.')
     where, _, path = stated.partition(":")
     endings = tuple(ending.strip().lower().removeprefix(".") for ending in where.split(";"))
     inside = tuple(path.split(".")) if path else ()
     data = next((files[ending] for files in first for ending in endings if ending in files), None)
     if data is None:
         there = sorted({ending for files in first for ending in files})
-        raise RecipeError(
+        raise OptionError(
             f"fields[{name!r}]={stated!r}: the first samples have no such file. There are {', '.join(there)}."
             f"{nearest(endings[0], there)}"
         )
@@ -154,7 +154,7 @@ def _inferred_value(name: str, value: Any) -> Field:
     array = np.asarray(value)
     if array.dtype.kind in "biuf" and array.ndim:
         return Field(name, "array", str(array.dtype), (None,) * array.ndim)
-    raise RecipeError(f"fields[{name!r}]: {value!r} is neither a number, a list of them nor a text.")
+    raise OptionError(f"fields[{name!r}]: {value!r} is neither a number, a list of them nor a text.")
 
 
 # Contents

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from penstock.codecs.headers import UnreadableImage, read_header
-from penstock.errors import DataError, Problem, RecipeError, one_of
+from penstock.errors import DataError, OptionError, Problem, one_of
 from penstock.formats.indexed.class_numbers import ClassNumbers, First, Stored, class_numbers
 from penstock.formats.indexed.indexed_source import (
     FILE,
@@ -46,7 +46,7 @@ class TarOptions:
     def __post_init__(self) -> None:
         one_of("on_missing", self.on_missing, ON_MISSING)
         if self.first_class not in ("auto", 0, 1):
-            raise RecipeError(f"first_class={self.first_class!r} is not one of auto, 0, 1.")
+            raise OptionError(f"first_class={self.first_class!r} is not one of auto, 0, 1.")
 
 
 def place_columns(number: int) -> tuple[str, str]:
@@ -106,7 +106,7 @@ def _wanted(first: Sequence[Files], path: str, options: TarOptions) -> list[Want
         raise DataError([Problem(path, None, what, "Leave it out, or say with fields= what is meant")]) from error
     if not found:
         endings = ", ".join(sorted({ending for one in first for ending in one}))
-        raise RecipeError(f'no ending is known: {endings}. Say what they are, such as fields={{"image": "jpg"}}.')
+        raise OptionError(f'no ending is known: {endings}. Say what they are, such as fields={{"image": "jpg"}}.')
     return found
 
 

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple, Self
 
-from penstock.errors import RecipeError
+from penstock.errors import OptionError
 from penstock.results.ethograms import NEAR, Ethogram
 from penstock.wording import counted
 
@@ -68,8 +68,8 @@ def min_bouts(given: Any, behaviours: tuple[str, ...]) -> tuple[int, ...]:
     """The shortest bout of each behaviour, of one number for all, a number for each, or off."""
     values = (1,) if given == OFF else given if isinstance(given, (tuple, list)) else (given,)
     if any(isinstance(value, bool) or not isinstance(value, int) or value < 1 for value in values):
-        raise RecipeError(f"min_bout_frames={given!r} must be a whole number from 1, one for each behaviour, or {OFF}.")
+        raise OptionError(f"min_bout_frames={given!r} must be a whole number from 1, one for each behaviour, or {OFF}.")
     if len(values) not in (1, len(behaviours)):
         count = f"{len(values)} numbers for {counted(len(behaviours), 'behaviour')}"
-        raise RecipeError(f"min_bout_frames has {count} ({', '.join(behaviours)}). Give one for each, or one for all.")
+        raise OptionError(f"min_bout_frames has {count} ({', '.join(behaviours)}). Give one for each, or one for all.")
     return tuple(values) * (len(behaviours) if len(values) == 1 else 1)

@@ -15,7 +15,7 @@ from typing import Any, Protocol, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from penstock.errors import Problem, RecipeError
+from penstock.errors import OptionError, Problem
 from penstock.prediction.behaviour.decisions import Decisions
 from penstock.results.ethogram_files import HDF5_ENDINGS
 from penstock.results.ethograms import Ethogram
@@ -150,7 +150,7 @@ class PredictionFolder:
 
     def __init__(self, folder: Path) -> None:
         if folder.is_file():
-            raise RecipeError(f"output={str(folder)!r} is a file; ethograms of videos need a folder.")
+            raise OptionError(f"output={str(folder)!r} is a file; ethograms of videos need a folder.")
         folder.mkdir(parents=True, exist_ok=True)
         self.folder = folder
         self._lock = threading.Lock()
@@ -165,7 +165,7 @@ class PredictionFolder:
     def _path(self, name: str, ending: str) -> Path:
         path = self.folder / f"{name}{ending}"
         if not path.resolve().is_relative_to(self.folder.resolve()):
-            raise RecipeError(f"a video called {name!r} would be written outside of {self.folder}. Rename it.")
+            raise OptionError(f"a video called {name!r} would be written outside of {self.folder}. Rename it.")
         return path
 
     def has(self, name: str, made_by: str) -> bool:

@@ -11,7 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from penstock.errors import DataError, Problem, RecipeError, require
+from penstock.errors import DataError, OptionError, Problem, require
 from penstock.formats.videos.framing import Framing, make_framing
 from penstock.formats.videos.supplying import named_videos
 from penstock.prediction.answering import AnswerOptions
@@ -79,7 +79,7 @@ def _keeper(output: Path, jobs: list[VideoJob]) -> Keeper:
         require("h5py", "formats", "Writing features of videos")
         return PredictionFolder(output)
     if len(jobs) != 1:
-        raise RecipeError(
+        raise OptionError(
             f"output={str(output)!r} is one file, and there are {counted(len(jobs), 'video')}. Name a folder."
         )
     if output.suffix.lower() in HDF5_ENDINGS:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any
 
-from penstock.errors import RecipeError, nearest, one_of
+from penstock.errors import OptionError, nearest, one_of
 from penstock.formats.videos.framing import FITS
 
 
@@ -35,5 +35,5 @@ class EthogramOptions:
         names = [field.name for field in fields(cls)]
         for name in given:
             if name not in names:
-                raise RecipeError(f"predict has no option {name!r} for behaviour.{nearest(name, names)}")
+                raise OptionError(f"predict has no option {name!r} for behaviour.{nearest(name, names)}")
         return cls(**given)

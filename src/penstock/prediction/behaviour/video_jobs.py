@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from penstock.errors import DataError, Problem, RecipeError
+from penstock.errors import DataError, OptionError, Problem
 from penstock.flow.making.clips import VideoRows, rows_of_videos
 from penstock.formats.videos.frame_supplies import StoredVideo, Supply
 from penstock.formats.videos.framing import Framing
@@ -40,7 +40,7 @@ def jobs_of(data: Any, framing: Framing) -> list[VideoJob]:
         return _stored(as_store(data), framing)
     if are_in_memory(data):
         what = "a behaviour model needs videos, and images in memory have no frame times"
-        raise RecipeError(f"{what}. Pass the path of a video or of a folder of numbered frames, or a pack.")
+        raise OptionError(f"{what}. Pass the path of a video or of a folder of numbered frames, or a pack.")
     if isinstance(data, (str, os.PathLike)):
         if Path(data).exists() and kind_of(data) == PACK:
             source: Store = open_any(data)
@@ -48,7 +48,7 @@ def jobs_of(data: Any, framing: Framing) -> list[VideoJob]:
         return _files(data, framing)
     if isinstance(data, Sequence):
         return _files(data, framing)
-    raise RecipeError(f"data must be a path, a list of paths, a pack or a Source, not {type(data).__name__}.")
+    raise OptionError(f"data must be a path, a list of paths, a pack or a Source, not {type(data).__name__}.")
 
 
 def names_one(data: Any) -> bool:

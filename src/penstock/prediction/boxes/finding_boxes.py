@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from penstock.augment.pixelwise import Normalize
 from penstock.codecs.map_files import layer_errors, read_layer
-from penstock.errors import DataError, PenstockError, Problem, RecipeError, require
+from penstock.errors import DataError, OptionError, PenstockError, Problem, require
 from penstock.prediction.answering import AnswerOptions, answered
 from penstock.prediction.boxes.journals import Journal, Kept, kept_by, plan_of
 from penstock.prediction.boxes.mosaics import Mosaic, SceneBoxes
@@ -61,7 +61,7 @@ def read_area(within: Any) -> Any:
     else:
         found = getattr(within, "geometry", None)
         if found is None:
-            raise RecipeError(f"within must be a layer or a GeoDataFrame, not {type(within).__name__}.")
+            raise OptionError(f"within must be a layer or a GeoDataFrame, not {type(within).__name__}.")
     solid = found[found.geom_type.isin(["Polygon", "MultiPolygon"])]
     if not len(solid):
         raise _refused(within, "it has no polygons", "Name a layer of areas")
@@ -80,7 +80,7 @@ class Area:
     def __init__(self, polygons: Any, scene: Scene) -> None:
         shapely: Any = require("shapely", "geo", "Predicting within polygons")
         if scene.place is None:
-            raise RecipeError(f"within: {scene.name} is on no map, so nobody knows where in it the polygons are.")
+            raise OptionError(f"within: {scene.name} is on no map, so nobody knows where in it the polygons are.")
         place = scene.place
         a, b, c, d, e, f = place.transform
         determinant = a * e - b * d

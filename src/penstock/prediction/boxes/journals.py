@@ -22,7 +22,7 @@ from typing import Any
 
 import numpy as np
 
-from penstock.errors import RecipeError
+from penstock.errors import OptionError
 from penstock.prediction.boxes.mosaics import SceneBoxes
 from penstock.prediction.boxes.options import FindingOptions
 from penstock.prediction.models import Model
@@ -71,7 +71,7 @@ class Journal:
             return found
         if self.folder.is_dir() and not any(self.folder.glob("[!.]*")):
             return {}  # killed before the plan was written
-        raise RecipeError(
+        raise OptionError(
             f"{self.folder} is in the way and not ours; it is left alone. Rename it, or choose another path."
         )
 

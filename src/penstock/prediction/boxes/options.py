@@ -7,7 +7,7 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 from penstock.codecs.map_files import check_drivers
-from penstock.errors import DataError, Problem, RecipeError
+from penstock.errors import DataError, OptionError, Problem
 
 TILE_PX, OVERLAP = 400, 0.05  # as in packing
 SMALLEST_TILE_PX = 64
@@ -42,11 +42,11 @@ class FindingOptions:
         object.__setattr__(self, "allow_drivers", check_drivers(self.allow_drivers))
         tile = self.tile_px
         if tile is not None and (isinstance(tile, bool) or not isinstance(tile, int) or tile < SMALLEST_TILE_PX):
-            raise RecipeError(f"tile_px={tile!r} must be a whole number from {SMALLEST_TILE_PX}.")
+            raise OptionError(f"tile_px={tile!r} must be a whole number from {SMALLEST_TILE_PX}.")
         if not 0 <= self.overlap <= 0.9:
-            raise RecipeError(f"overlap={self.overlap!r} must be a fraction from 0 to 0.9, such as 0.05.")
+            raise OptionError(f"overlap={self.overlap!r} must be a fraction from 0 to 0.9, such as 0.05.")
         if self.gsd not in (None, "auto", "none") and not (isinstance(self.gsd, (int, float)) and self.gsd > 0):
-            raise RecipeError(f"gsd={self.gsd!r} must be metres in a pixel, such as 0.1, or auto, or none.")
+            raise OptionError(f"gsd={self.gsd!r} must be metres in a pixel, such as 0.1, or auto, or none.")
 
     def windowing(self) -> list[str]:
         """The options about windows and maps that are given: samples of a Source are looked at as they are."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from penstock.codecs.images import DEFAULT_QUALITY
-from penstock.errors import RecipeError, one_of
+from penstock.errors import OptionError, one_of
 from penstock.geometry import LARGEST_SIDE, parse_size
 from penstock.storage.free_memory import SHARE_OF_FREE, bytes_of, free_bytes
 
@@ -40,7 +40,7 @@ class SampleOptions:
         one_of("executor", self.executor, ("thread", "process"))
         between("quality", self.quality, 1, 100)
         if self.codec in LOSSLESS and self.quality != DEFAULT_QUALITY:
-            raise RecipeError(
+            raise OptionError(
                 f"quality={self.quality} is for jpeg, webp and h264; {self.codec} keeps every pixel as it is."
             )
         bytes_of(self.memory)
@@ -51,7 +51,7 @@ class SampleOptions:
     def _check_sizes(self) -> None:
         chosen = [name for name in ("longest_side", "shortest_side", "size") if getattr(self, name) is not None]
         if len(chosen) > 1:
-            raise RecipeError(f"{' and '.join(chosen)} exclude each other; give one of them.")
+            raise OptionError(f"{' and '.join(chosen)} exclude each other; give one of them.")
         for name in ("longest_side", "shortest_side"):
             if getattr(self, name) is not None:
                 between(name, getattr(self, name), 1, LARGEST_SIDE)
@@ -77,7 +77,7 @@ class SampleOptions:
 def between(name: str, value: Any, low: int, high: int) -> None:
     """Refuse what is not a whole number in a range."""
     if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
-        raise RecipeError(f"{name}={value!r} must be a whole number from {low} to {high}.")
+        raise OptionError(f"{name}={value!r} must be a whole number from {low} to {high}.")
 
 
 def usable_cores() -> int:

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from penstock.codecs.images import DEFAULT_QUALITY
-from penstock.errors import DataError, HopError, PackError, RecipeError
+from penstock.errors import DataError, HopError, OptionError, PackError
 from penstock.problems import refuse_problems
 from penstock.samples import Store
 from penstock.storage.mapped import refuse_lost_files
@@ -35,14 +35,14 @@ def check_quality(source: Store, options: SampleOptions) -> None:
     is_png = source.parts is not None and source.default_codec in LOSSLESS
     if is_png or not options.changes_pixels:
         stored = "tiles become png" if is_png else "image files stay as they are, and other pixels become png"
-        raise RecipeError(f"quality={options.quality} has no effect: {stored}. Pass codec='jpeg' too, or leave it out.")
+        raise OptionError(f"quality={options.quality} has no effect: {stored}. Pass codec='jpeg' too, or leave it out.")
 
 
 def _check_picklable(source: Store) -> None:
     try:
         pickle.dumps(source)
     except (pickle.PicklingError, AttributeError, TypeError) as error:
-        raise RecipeError(
+        raise OptionError(
             f"executor process sends the source to other processes, and this one cannot be pickled: {error}. "
             "Define its class in a module that can be imported, or use executor thread."
         ) from error

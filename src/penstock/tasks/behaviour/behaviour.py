@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from penstock.augment.pixelwise import Channels, Normalize
-from penstock.errors import RecipeError, require
+from penstock.errors import OptionError, require
 from penstock.samples import Source, Store, as_store
 from penstock.tasks import data_checks
 from penstock.tasks.behaviour import frame_data, settings
@@ -155,7 +155,7 @@ class Behaviour:
     # Data
 
     def check(self, source: Source, purpose: str) -> None:
-        """Raise a DataError or RecipeError where data do not fit; `purpose` is training, evaluation or prediction."""
+        """Raise a DataError or OptionError where data do not fit; `purpose` is training, evaluation or prediction."""
         source = as_store(source)
         data_checks.need_samples(source, purpose)
         data_checks.image_field(source, self.image)
@@ -254,7 +254,7 @@ class Behaviour:
         from penstock.tasks.behaviour.networks import Plan
 
         if not self.behaviours:
-            raise RecipeError("the task has no behaviours yet: pass behaviours=…, or use task.fitted_to(source).")
+            raise OptionError("the task has no behaviours yet: pass behaviours=…, or use task.fitted_to(source).")
         normalize = Normalize(self.normalize)
         sequence: SequenceName = self.sequence
         size = cast(SizeName, self.size)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Literal
 
-from penstock.errors import RecipeError, nearest, one_of
+from penstock.errors import OptionError, nearest, one_of
 from penstock.geometry import parse_size
 from penstock.geometry.frame_sizes import is_legal, nearest_legal
 from penstock.wording import counted
@@ -61,12 +61,12 @@ def set_fields(task: Any, **values: Any) -> None:
 def checked_behaviours(names: Any) -> tuple[str, ...]:
     """Names of behaviours, each once."""
     if isinstance(names, str) or not all(isinstance(name, str) and name for name in names):
-        raise RecipeError(f"behaviours={names!r} must be a list of names.")
+        raise OptionError(f"behaviours={names!r} must be a list of names.")
     twice = {name for name in names if list(names).count(name) > 1}
     if twice:
-        raise RecipeError(f"behaviours has {', '.join(sorted(twice))} more than once.")
+        raise OptionError(f"behaviours has {', '.join(sorted(twice))} more than once.")
     if tuple(names) == (BACKGROUND,):
-        raise RecipeError("behaviours has nothing but background: name at least one behaviour.")
+        raise OptionError("behaviours has nothing but background: name at least one behaviour.")
     return tuple(names)
 
 
@@ -76,7 +76,7 @@ def checked_size(size: Any) -> str:
     word = DEEPETHOGRAM_SIZES.get(word, word)
     if word not in SIZES:
         also = ", ".join(f"{theirs} ({own})" for theirs, own in DEEPETHOGRAM_SIZES.items())
-        raise RecipeError(f"size={size!r} is not one of {', '.join(SIZES)}, or {also}.{nearest(word, tuple(SIZES))}")
+        raise OptionError(f"size={size!r} is not one of {', '.join(SIZES)}, or {also}.{nearest(word, tuple(SIZES))}")
     return word
 
 
@@ -90,9 +90,9 @@ def checked_image_size(size: Any) -> tuple[int, int] | str:
         size = (size, size)
     is_pair = isinstance(size, (tuple, list)) and len(size) == 2 and all(isinstance(side, int) for side in size)
     if not is_pair:
-        raise RecipeError(f"image_size={size!r} must be auto, WIDTHxHEIGHT or [width, height] in px.")
+        raise OptionError(f"image_size={size!r} must be auto, WIDTHxHEIGHT or [width, height] in px.")
     if not is_legal(*size):
-        raise RecipeError(f"image_size={list(size)} {legal_words(*size)}.")
+        raise OptionError(f"image_size={list(size)} {legal_words(*size)}.")
     return int(size[0]), int(size[1])
 
 
@@ -103,7 +103,7 @@ def legal_words(width: int, height: int) -> str:
 
 
 def check(task: Any) -> None:
-    """Raise a RecipeError for the first setting that is not legal."""
+    """Raise a OptionError for the first setting that is not legal."""
     one_of("sequence", task.sequence, ("convolution", "gru"))
     _whole("frames", task.frames, 3)
     _whole("stride", task.stride, 1)
@@ -130,9 +130,9 @@ def _check_one_each(task: Any, name: str, least: float, most: float) -> None:
     if values == AUTO:
         return
     if isinstance(values, str) or not isinstance(values, Sequence):
-        raise RecipeError(f"{name}={values!r} must be auto, or a number for each behaviour.")
+        raise OptionError(f"{name}={values!r} must be auto, or a number for each behaviour.")
     if task.behaviours and len(values) != len(task.behaviours):
-        raise RecipeError(f"{name} has {len(values)} numbers for {counted(len(task.behaviours), 'behaviour')}.")
+        raise OptionError(f"{name} has {len(values)} numbers for {counted(len(task.behaviours), 'behaviour')}.")
     for value in values:
         _between(name, value, least, most)
     set_fields(task, **{name: tuple(values)})
@@ -145,12 +145,12 @@ def _check_patience(patience: Any) -> None:
 
 def _whole(name: str, value: Any, least: int) -> None:
     if isinstance(value, bool) or not isinstance(value, int) or value < least:
-        raise RecipeError(f"{name}={value!r} must be a whole number from {least}.")
+        raise OptionError(f"{name}={value!r} must be a whole number from {least}.")
 
 
 def _between(name: str, value: Any, least: float, most: float) -> None:
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not least <= value <= most:
-        raise RecipeError(f"{name}={value!r} must be a number from {least:g} to {most:g}.")
+        raise OptionError(f"{name}={value!r} must be a number from {least:g} to {most:g}.")
 
 
 def plain(value: Any) -> Any:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from penstock.augment import Resize
-from penstock.errors import RecipeError
+from penstock.errors import OptionError
 from penstock.flow.flow import Flow
 from penstock.samples import Source, Store, as_store
 from penstock.tasks.behaviour import frame_data
@@ -79,7 +79,7 @@ class Stage:
         return BehaviourNetwork(self.behaviour.plan(), self.parts)
 
     def rows(self, answers: Answers, batch: Batch) -> list[dict[str, Any]]:
-        raise RecipeError("a stage of a behaviour training answers nothing by itself: predict with the whole Run.")
+        raise OptionError("a stage of a behaviour training answers nothing by itself: predict with the whole Run.")
 
     def _begun(self) -> dict[str, torch.Tensor]:
         """The weights of the stage before."""
@@ -113,7 +113,7 @@ def clip_changes(behaviour: Behaviour) -> ClipChanges:
 def no_transform(transform: Any) -> None:
     """Refuse a user's own function of an image: clips have several."""
     if transform is not None:
-        raise RecipeError("transform is for tasks on single images; Behaviour changes clips by its own settings.")
+        raise OptionError("transform is for tasks on single images; Behaviour changes clips by its own settings.")
 
 
 def stage_of(behaviour: Behaviour, name: str, begins_with: str | None) -> Stage:

@@ -13,7 +13,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from penstock.errors import RecipeError
+from penstock.errors import OptionError
 from penstock.tasks.behaviour.behaviour import Behaviour
 from penstock.tasks.behaviour.networks import WIDTH, CompactStream, TwoStreams
 from penstock.tasks.behaviour.settings import SIZES, Size
@@ -55,7 +55,7 @@ def load_streams(streams: TwoStreams, weights: Mapping[str, torch.Tensor], size:
         given = {name: _fitted(name, value, own) for name, value in given.items() if not name.startswith(HEADS)}
         problems = differences(own, given, set(own))
         if problems:
-            raise RecipeError(f"these weights are not of a {size.backbone}: {'; '.join(problems)}.")
+            raise OptionError(f"these weights are not of a {size.backbone}: {'; '.join(problems)}.")
         body.load_state_dict(given, strict=False)
         taken += count_taken(own, given)[0]
     words = ["the heads"] if len(bodies) > 1 else ["the motion stream", "the heads"]
@@ -161,7 +161,7 @@ def _read(behaviour: Behaviour, place: str) -> KnownWeights:
     found = given if isinstance(given, KnownWeights) else KnownWeights(given)
     if found.kind in SINGLE_STAGES:
         stage = found.kind.removeprefix("behaviour_")
-        raise RecipeError(
+        raise OptionError(
             f"weights={place!r} is a checkpoint of the stage {stage} alone. Name the Run, or its best checkpoint."
         )
     need_model_of(found, behaviour.kind, place, (*PLAIN, *WHOLE))
@@ -215,7 +215,7 @@ def _load(part: nn.Module, given: Weights, name: str, classes: Classes = NO_CLAS
     own = part.state_dict()
     problems = differences(own, given, set(own))
     if problems:
-        raise RecipeError(f"these weights are not of the same {name} network: {'; '.join(problems)}.")
+        raise OptionError(f"these weights are not of the same {name} network: {'; '.join(problems)}.")
     part.load_state_dict(given, strict=False)
     return Taken(*count_taken(own, given), (), *classes)
 

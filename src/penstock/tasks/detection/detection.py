@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from penstock.augment.pixelwise import Channels, Normalize
-from penstock.errors import RecipeError, require
+from penstock.errors import OptionError, require
 from penstock.flow.flow import Flow
 from penstock.results.box_frames import CORNERS
 from penstock.samples import Source, Store, as_store
@@ -141,7 +141,7 @@ class Detection:
     # Data
 
     def check(self, source: Source, purpose: str) -> None:
-        """Raise a DataError or RecipeError where data do not fit; `purpose` is training, evaluation or prediction."""
+        """Raise a DataError or OptionError where data do not fit; `purpose` is training, evaluation or prediction."""
         source = as_store(source)
         data_checks.need_samples(source, purpose)
         data_checks.image_field(source, self.image)
@@ -150,7 +150,7 @@ class Detection:
         boxes = box_data.need_boxes(source, box_data.boxes_field(source, self.boxes), self.boxes)
         classes = self.classes or source.schema.classes
         if not classes and "box_label" in source.schema:
-            raise RecipeError("the boxes have classes without names: pass classes=…")
+            raise OptionError("the boxes have classes without names: pass classes=…")
         box_data.need_known_classes(source, boxes, classes)
         if purpose == "training":
             box_data.need_some_boxes(source, boxes)
@@ -213,7 +213,7 @@ class Detection:
         from penstock.tasks.detection.architectures import made_detector
 
         if not self.classes:
-            raise RecipeError("the task has no classes yet: pass classes=…, or use task.fitted_to(source).")
+            raise OptionError("the task has no classes yet: pass classes=…, or use task.fitted_to(source).")
         scale = None if self.anchor_scale == AUTO else float(self.anchor_scale)
         options: dict[str, Any] = {"levels": self._levels, "frozen_norm": self.has_frozen_norm}
         return made_detector(self.architecture, self.backbone, len(self.classes), anchor_scale=scale, **options)

@@ -18,7 +18,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from penstock.errors import RecipeError
+from penstock.errors import OptionError
 from penstock.storage.documents import load_json
 from penstock.storage.plain_files import read_text
 from penstock.tasks.checkpoints import model_file
@@ -210,7 +210,7 @@ def _backbone(weights: Mapping[str, torch.Tensor], path: str | Path) -> str:
         return "resnet34"
     if any(name.endswith("body.layer1.1.conv2.weight") for name in names):
         return "resnet18"
-    raise RecipeError(
+    raise OptionError(
         f"{path}: its backbone is none of resnet18, resnet34 and resnet50, which published detectors have."
     )
 
@@ -275,7 +275,7 @@ def load_detector(
     given, wanted = _given(own, weights, backbone, classes)
     problems = differences(own, given, wanted)
     if problems:
-        raise RecipeError(f"these weights are not of a {backbone} for detection: {'; '.join(problems)}.")
+        raise OptionError(f"these weights are not of a {backbone} for detection: {'; '.join(problems)}.")
     network.load_state_dict(given, strict=False)
     return _taken(own, given, weights, classes)
 

@@ -25,7 +25,7 @@ from torchvision.ops.feature_pyramid_network import LastLevelP6P7
 from torchvision.ops.misc import FrozenBatchNorm2d
 
 from penstock.augment.pixelwise import Channels
-from penstock.errors import RecipeError, nearest
+from penstock.errors import OptionError, nearest
 from penstock.tasks.backbones import TINY
 from penstock.tasks.device_pixels import normalised
 
@@ -122,7 +122,7 @@ PYRAMIDS = {
 def check_pyramid(backbone: str) -> None:
     """Refuse a backbone that no pyramid stands on."""
     if backbone not in PYRAMIDS:
-        raise RecipeError(
+        raise OptionError(
             f"backbone={backbone!r} is not one of {', '.join(PYRAMIDS)}, which detection knows."
             f"{nearest(str(backbone), list(PYRAMIDS))}"
         )

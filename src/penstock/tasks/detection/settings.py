@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from penstock.errors import RecipeError, one_of
+from penstock.errors import OptionError, one_of
 
 AUTO = "auto"
 
@@ -19,7 +19,7 @@ def set_fields(task: Any, **values: Any) -> None:
 def check(task: Any) -> None:
     """Refuse what is no number, or out of its range."""
     if task.levels not in (AUTO, 3, 5):
-        raise RecipeError(f"levels={task.levels!r} must be {AUTO}, 3 or 5.")
+        raise OptionError(f"levels={task.levels!r} must be {AUTO}, 3 or 5.")
     one_of("architecture", task.architecture, ("retinanet", "faster_rcnn"))
     one_of("norm", task.norm, (AUTO, "frozen", "batch"))
     for name in ("flip", "vertical_flip", "turn", "colour", "score_threshold", "nms_threshold", "min_kept"):
@@ -33,7 +33,7 @@ def check(task: Any) -> None:
     for name, least in (("size", 32), ("detections_per_image", 1)):
         value = getattr(task, name)
         if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < least):
-            raise RecipeError(f"{name}={value!r} must be none or a whole number from {least}.")
+            raise OptionError(f"{name}={value!r} must be none or a whole number from {least}.")
 
 
 def checked_zoom(zoom: Any) -> tuple[float, float]:
@@ -41,9 +41,9 @@ def checked_zoom(zoom: Any) -> tuple[float, float]:
     try:
         least, most = (float(value) for value in zoom)
     except (TypeError, ValueError):
-        raise RecipeError(f"zoom={zoom!r} must be two numbers, such as 0.8, 1.25.") from None
+        raise OptionError(f"zoom={zoom!r} must be two numbers, such as 0.8, 1.25.") from None
     if not 0 < least <= most < math.inf:
-        raise RecipeError(f"zoom={zoom!r} must be two numbers above zero, the smaller one first.")
+        raise OptionError(f"zoom={zoom!r} must be two numbers above zero, the smaller one first.")
     return least, most
 
 
@@ -54,9 +54,9 @@ def plain(value: Any) -> Any:
 
 def _between(name: str, value: Any, least: float, most: float) -> None:
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not least <= value <= most:
-        raise RecipeError(f"{name}={value!r} must be a number from {least:g} to {most:g}.")
+        raise OptionError(f"{name}={value!r} must be a number from {least:g} to {most:g}.")
 
 
 def _above_zero(name: str, value: Any) -> None:
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 < value < math.inf:
-        raise RecipeError(f"{name}={value!r} must be a number above zero, or {AUTO}.")
+        raise OptionError(f"{name}={value!r} must be a number above zero, or {AUTO}.")
