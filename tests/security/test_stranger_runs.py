@@ -51,9 +51,9 @@ def test_numbers_that_no_training_logs_make_a_page(line: str, run: Path) -> None
     assert (run / "report.html").is_file()
 
 
-@pytest.mark.parametrize("prefix", ["k", "val/", "train/"])
+@pytest.mark.parametrize("prefix", ["k", "train_"])
 def test_a_hundred_thousand_names_in_a_line_make_a_page(prefix: str, run: Path) -> None:
-    names = {f"{prefix}{number}": 7 for number in range(100_000)}
+    names = {f"{prefix}{number}": 0.5 for number in range(100_000)}
     with (run / "metrics.jsonl").open("a", encoding="utf-8") as file:
         file.write(json.dumps({"epoch": 1, "step": 1, **names}) + "\n")
     assert report(run).returncode == 0
