@@ -75,7 +75,7 @@ def test_a_wrong_output_is_said_before_anything_is_read(run: ps.Run, photos: Pat
 
 def test_files_that_cannot_be_read_raise_or_are_listed(run: ps.Run) -> None:
     source = Pictures(20, broken=(0, 5, 19))
-    with pytest.raises(ps.HopError, match="pictures/0"):
+    with pytest.raises(ps.HopError, match="pictures/0.*pass on_bad_sample='skip' to leave it out"):
         ps.predict(run, source, workers=0)
     table = ps.predict(run, source, on_bad_sample="skip")
     assert len(table) == 20

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterator
-from contextlib import closing
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple, get_args
 
 import torch
 
-from penstock.errors import OptionError, one_of
+from penstock.errors import HopError, OptionError, one_of
+from penstock.flow.making.leaves import UNREADABLE
 from penstock.prediction.models import Model
 from penstock.samples import Store
 from penstock.tasks.task import Answers, Batch, batched
@@ -48,6 +49,10 @@ class AnswerOptions:
         return groups * group_rows
 
 
+SKIPPED = "Fix or remove it, or pass on_bad_sample='skip' to leave it out."
+FIXED = "Fix or remove it."
+
+
 class Answered(NamedTuple):
     """A batch of samples, in order, with what was answered; `problems` has those that could not be read, by row."""
 
@@ -58,20 +63,31 @@ class Answered(NamedTuple):
 
 
 def answered(
-    model: Model, source: Store, options: AnswerOptions, ask: Callable[[Batch], Answers]
+    model: Model, source: Store, options: AnswerOptions, ask: Callable[[Batch], Answers], remedy: str = SKIPPED
 ) -> Iterator[Answered]:
-    """Every sample of a source, in order."""
+    """Every sample of a source, in order; `remedy` says what to do about one that cannot be read."""
     on_bad = "substitute" if options.on_bad_sample == "skip" else "raise"
     flow = model.task.evaluation_flow(source, workers=options.workers, on_bad_sample=on_bad)
     flow = batched(model.task, flow, options.rows(model.group_rows))
     first = 0
-    with closing(_shown(flow.to_torch(), len(source), options.progress)) as batches:
+    with closing(_shown(flow.to_torch(), len(source), options.progress)) as batches, _told(remedy):
         for batch in batches:
             reasons = {int(bad.index): str(bad.reason) for bad in flow.bad_samples} if on_bad == "substitute" else {}
             count = len(batch["index"])
             problems = {row: reasons[first + row] for row in range(count) if first + row in reasons}
             yield Answered(first, batch, ask(batch), problems)
             first += count
+
+
+@contextmanager
+def _told(remedy: str) -> Iterator[None]:
+    """Name the remedies of this verb: prediction knows no substitutes."""
+    try:
+        yield
+    except HopError as error:
+        if error.remedy != UNREADABLE:
+            raise
+        raise HopError(error.hop, error.sample, error.reason, remedy) from error
 
 
 def _shown(batches: Any, total: int, progress: bool) -> Generator[Batch]:

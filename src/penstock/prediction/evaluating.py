@@ -115,7 +115,7 @@ def evaluate(
     require_learning("Evaluation")
     import pandas as pd
 
-    from penstock.prediction.answering import AnswerOptions, answered, on_cpu, rows_of
+    from penstock.prediction.answering import FIXED, AnswerOptions, answered, on_cpu, rows_of
     from penstock.prediction.inputs import source_for_evaluation
     from penstock.prediction.models import load
     from penstock.prediction.predicting import precision_facts
@@ -130,7 +130,7 @@ def evaluate(
     if min_bout_frames is not None or videos is not None:
         raise OptionError(f"min_bout_frames and videos are for behaviour models, and {run} is a {model.task.kind}.")
     scores, rows = model.task.scores(), []
-    for found in answered(model, source, options, lambda batch: on_cpu(model.judge(batch))):
+    for found in answered(model, source, options, lambda batch: on_cpu(model.judge(batch)), FIXED):
         scores.update(found.answers, found.batch)
         rows += rows_of(model, source, found, lists_problems=False)
     if model.task.kind == "detection":
