@@ -232,3 +232,16 @@ def test_a_warning_about_a_column_names_the_file(tmp_path: Path) -> None:
     pq.write_table(table, tmp_path / "a.parquet")
     (problem,) = ps.Parquet(tmp_path / "a.parquet").problems()
     assert problem.file.endswith("a.parquet") and "column 'when' is not used" in problem.what
+
+
+def test_pages_that_do_not_have_their_checksum_are_refused(tmp_path: Path) -> None:
+    path = tmp_path / "a.parquet"
+    table = pa.table({"image": [png(number) for number in range(COUNT)], "score": [float(n) for n in range(COUNT)]})
+    pq.write_table(table, path, compression="none", use_dictionary=False, write_page_checksum=True)
+    assert ps.Parquet(path)[3]["score"] == 3.0
+    content = bytearray(path.read_bytes())
+    place = content.index(np.arange(COUNT, dtype="<f8").tobytes())
+    content[place + 3 * 8 + 6] ^= 1  # 3.0 becomes another number
+    path.write_bytes(content)
+    with pytest.raises(ps.DataError, match="column 'score' of row group 0 cannot be read .*CRC|checksum"):
+        ps.Parquet(path)[3]

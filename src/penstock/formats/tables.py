@@ -174,7 +174,7 @@ def _read_parquet(path: Path) -> Table:
 
     try:
         refuse_special(path)
-        with parquet.ParquetFile(path) as file:
+        with parquet.ParquetFile(path, page_checksum_verification=True) as file:
             cells = file.metadata.num_rows * file.metadata.num_columns  # repeated values take no room in the file
             check_unpacked(CELL_BYTES * cells, path.stat().st_size)
             table = file.read()

@@ -135,7 +135,9 @@ class ParquetRows:
         import pyarrow.parquet as pq
 
         try:
-            with pq.ParquetFile(pa.BufferReader(mapped_bytes(self.path)), metadata=self._metadata) as file:
+            buffer = pa.BufferReader(mapped_bytes(self.path))
+            # Pages without a checksum, which most writers leave out, are read as before.
+            with pq.ParquetFile(buffer, metadata=self._metadata, page_checksum_verification=True) as file:
                 found = self._column_of(file, groups, leaf)
             wanted = sum(self._rows_of(number) for number in groups)
             if len(found) != wanted:
