@@ -154,8 +154,8 @@ def test_what_is_done_is_not_done_again_unless_something_changed(
     videos, output = tmp_path / "videos", tmp_path / "out"
     shutil.copytree(mice_videos, videos)
     seen: list[str] = []
-    one = "penstock.prediction.behaviour.watching.ethogram_of"
-    monkeypatch.setattr(one, lambda *given: seen.append(given[3]) or gathering.ethogram_of(*given))
+    make = gathering.ethogram_of
+    monkeypatch.setattr(gathering, "ethogram_of", lambda *given: seen.append(given[3]) or make(*given))
     for options, expected in (({}, ["animal_0", "animal_1"]), ({}, []), ({"fresh": True}, ["animal_0", "animal_1"])):
         seen.clear()
         ps.predict(mice_model, videos, output=output, device="cpu", **options)

@@ -270,8 +270,8 @@ def _uneven_ranks(plan: Plan, length: int | None) -> list[str]:
     if short < ranks or short % ranks == 0:
         return []
     return [
-        f"the last batch has {short} samples for {ranks} ranks, and averaging over ranks weighs them differently; "
-        "weigh each rank by its samples (ps.train does), or use batch(…, drop_last=True)"
+        f"the last batch has {counted(short, 'sample')} for {ranks} ranks, and averaging over ranks weighs them "
+        "differently; weigh each rank by its samples (ps.train does), or use batch(…, drop_last=True)"
     ]
 
 

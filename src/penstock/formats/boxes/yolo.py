@@ -102,7 +102,7 @@ class _YoloReader:
         folder = self.folders[file.parent]
         images = self.by_stem[folder].get(file.stem, [])
         if len(images) > 1:
-            what = f"{len(images)} images share this label file: {', '.join(str(image) for image in images)}"
+            what = f"{counted(len(images), 'image')} share this label file: {', '.join(str(image) for image in images)}"
             remedy = "Keep one of them, or give each a name and a label file of its own"
             self.problems.append(Problem(str(file), None, what, remedy))
         image = images[0] if images else None
