@@ -254,3 +254,11 @@ def test_a_table_of_measurements_is_one_problem(mouse: Path) -> None:
     table = write(mouse.parent, "gaze_time\tx\ty\tpupil".replace("\t", ","), *rows, name="eye.csv")
     (error,) = errors_of(ps.Videos(mouse, labels=table))
     assert "is not a table of labels: 4 of 4 columns" in error
+
+
+def test_a_pattern_does_not_take_the_video_beside_its_labels_for_labels(tmp_path: Path) -> None:
+    video = write_video(tmp_path / "m1.mp4", 4)
+    (tmp_path / "m1_labels.csv").write_text("groom\n1\n0\n1\n0\n")
+    source = ps.Videos([video], labels=str(tmp_path / "{stem}*"))
+    assert [problem for problem in source.problems() if not problem.warning] == []
+    assert "groom" in source.classes

@@ -191,6 +191,7 @@ def _is_pattern(labels: Any) -> TypeGuard[str]:
 
 def _of_pattern(labels: str, names: _VideoNames) -> Iterator[tuple[int | None, Any]]:
     owners: dict[Path, int] = {}
+    videos = {video.path.absolute() for video in names.videos}  # m1* fits the video itself where labels lie beside it
     for number in sorted(range(len(names.videos)), key=lambda number: len(names.videos[number].stem)):
         video = names.videos[number]
         path = Path(_filled(labels, video.stem, video.name))
@@ -198,7 +199,8 @@ def _of_pattern(labels: str, names: _VideoNames) -> Iterator[tuple[int | None, A
             yield number, path
         elif glob.has_magic(labels):  # m10_labels.csv fits m1* too, and is that of m10
             pattern = _filled(labels, glob.escape(video.stem), glob.escape(video.name))
-            owners |= {Path(found): number for found in glob.iglob(pattern) if Path(found).is_file()}
+            files = [Path(found) for found in glob.iglob(pattern) if Path(found).is_file()]
+            owners |= {file: number for file in files if file.absolute() not in videos}
     yield from ((number, path) for path, number in owners.items())
 
 
