@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import struct
+import subprocess
+import sys
 import zlib
 from pathlib import Path
 
@@ -82,6 +85,18 @@ def test_words_of_opencv_reach_nobody(tmp_path: Path) -> None:
         decode_image(bmp(60000, 60000))
     assert "OpenCV" not in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+def test_what_opencv_says_of_an_image_that_it_refuses_reaches_nobody(tmp_path: Path) -> None:
+    """Its limit is read when it is imported, hence a process of its own, in which the limit is below ours."""
+    path = write_picture(tmp_path / "a.png", 40, 30)
+    program = (
+        "import sys; from penstock.codecs.images import decode_image; decode_image(open(sys.argv[1], 'rb').read())"
+    )
+    environment = {**os.environ, "OPENCV_IO_MAX_IMAGE_PIXELS": "100"}
+    done = subprocess.run([sys.executable, "-c", program, path], env=environment, capture_output=True, text=True)
+    assert "cv2.error: OpenCV" in done.stderr, "the cause stays in the traceback"
+    assert done.stderr.strip().splitlines()[-1].endswith("UnreadableImage: the PNG data cannot be decoded")
 
 
 @pytest.mark.parametrize(
