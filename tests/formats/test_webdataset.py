@@ -271,7 +271,7 @@ def tar_with_pax(path: Path, **facts: str) -> Path:
     return path
 
 
-@pytest.mark.parametrize("size", ["-1024", "-512", "-1", str(1 << 63), str(1 << 80), "0x10", "nan"])
+@pytest.mark.parametrize("size", ["-1536", "-1024", "-512", "-1", str(1 << 63), str(1 << 80), "0x10", "nan"])
 def test_a_size_that_leads_back_or_beyond_every_file_ends_with_an_error(size: str, tmp_path: Path) -> None:
     path = tar_with_pax(tmp_path / "a.tar", size=size)
     try:
